@@ -16,7 +16,6 @@ from tamis.errors import InvalidInput
 from tamis.spark.connect.read_write_options import ReadWriteOptions
 from tamis.spark.connect.write_target import query_id
 from tamis.spark.servers.warehouses import attach_warehouses
-from tamis.spark.sql.sql_script import is_blank
 
 
 @pytest.mark.parametrize("server", ["connect", "thrift"])
@@ -106,11 +105,6 @@ def test_a_script_ends_as_under_python(
     (tmp_path / "beside.py").write_text("")
     assert run_python(tmp_path / "script.py", ["-x"]) == code
     assert capsys.readouterr().err.endswith(err)
-
-
-def test_blank_statements_are_known() -> None:
-    assert is_blank(" \n -- only a comment\n")
-    assert not is_blank("-- a comment\nSELECT 1")
 
 
 def test_a_stream_needs_the_id_of_its_query(tmp_path: Path) -> None:

@@ -21,6 +21,16 @@ def needs_syntax(spark: Any, text: str) -> None:
         pytest.skip(f"Spark {spark.version} does not parse {text!r}: {error.getCondition()}")
 
 
+def knows_function(spark: Any, name: str) -> bool:
+    """Whether Spark has the function ``name``."""
+    return bool(spark.catalog.functionExists(name))
+
+
+def has_time_type(spark: Any) -> bool:
+    """Whether Spark has the type TIME."""
+    return bridge(spark).has_class("org.apache.spark.sql.types.TimeType")
+
+
 def needs_filled_columns(spark: Any) -> None:
     """Skip where Spark fills no columns that an INSERT leaves out. It came with the class that tables are made of."""
     if not bridge(spark).has_class("org.apache.spark.sql.connector.catalog.TableInfo"):
@@ -42,6 +52,11 @@ def needs_state_options(spark: Any) -> None:
     """Skip where Spark does not tell the catalog the options of a table that is read."""
     if not bridge(spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "loadTable", 3):
         pytest.skip(f"Spark {spark.version} does not tell a catalog the options of a table")
+
+
+def reads_newest(spark: Any) -> bool:
+    """Whether a DataFrame that was analyzed before a commit reads the version after it."""
+    return bridge(spark).has_class("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil")
 
 
 def has_views(spark: Any) -> bool:

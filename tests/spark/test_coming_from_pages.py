@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 import deltalake
 import pyarrow as pa
 import pytest
-from tests.spark.capabilities import needs_changes, needs_syntax
+from tests.spark.capabilities import (
+    needs_changes,
+    needs_filled_columns,
+    needs_syntax,
+    newer_statements,
+    reads_newest,
+)
 from tests.spark.conftest import Lake
 
 import tamis
@@ -89,8 +95,9 @@ def shop(lake: Lake) -> Shop:
 def create_in_sql(shop: Shop) -> None:
     shop.lake.sql("CREATE TABLE lake.db.n (id BIGINT, ts TIMESTAMP) USING tamis CLUSTER BY (ts)")
     shop.lake.sql("CREATE OR REPLACE TABLE lake.db.n USING tamis AS SELECT id FROM lake.db.t")
-    shop.lake.sql("CREATE TABLE lake.db.like LIKE lake.db.t")
     assert shop.ids("n") == [0, 1, 2, 3, 4, 5]
+    with newer_statements(shop.lake.spark):
+        shop.lake.sql("CREATE TABLE lake.db.like LIKE lake.db.t")
     assert shop.ids("like") == []
 
 
@@ -383,6 +390,7 @@ def merge_schema(shop: Shop) -> None:
     shop.writer(6, more=True, mergeSchema="true").mode("append").save(shop.path)
     shop.open().append(pa.table({"id": [7], "extra": ["e"]}), merge_schema=True)
     assert shop.open().schema.names == ["id", "day", "state", "more", "extra"]
+    needs_filled_columns(shop.lake.spark)  # Spark's own error comes first there
     shop.fails(lambda: shop.frame(8).writeTo(shop.name).option("mergeSchema", "true").append(), "mergeSchema")
     statement = "INSERT WITH SCHEMA EVOLUTION INTO lake.db.t BY NAME SELECT 9L AS id, 'x' AS last"
     needs_syntax(shop.lake.spark, statement)
@@ -428,7 +436,10 @@ def fence_old_reader(shop: Shop) -> None:
     shop.lake.sql("ALTER TABLE lake.db.t DROP COLUMN state")
     shop.lake.sql("ALTER TABLE lake.db.t ADD COLUMN state INT")
     assert "state" in scan.schema.names
-    shop.fails(old.collect, "FENCED_READD_DELETED")
+    if reads_newest(shop.lake.spark):
+        shop.fails(old.collect, "FENCED_READD_DELETED")
+    else:
+        assert {row["state"] for row in old.collect()} == {"open"}  # the rows of its version
     with pytest.raises(SchemaFenced):
         scan.scan("state = 'open'").to_arrow()
 

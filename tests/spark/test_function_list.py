@@ -57,7 +57,7 @@ def disagreements(spark_names: set[str], functions: ModuleType) -> dict[str, set
 
 def test_every_function_has_a_rule_or_a_reason(spark: Any, functions: ModuleType) -> None:
     names = listed(spark)
-    assert len(names) > 500, "Spark was not asked"
+    assert len(names) > 480, "Spark was not asked"  # Spark 4.0 has 485
     assert not {what: found for what, found in disagreements(names, functions).items() if found}
     if spark.version >= "4.3":
         assert set(functions.reasons()) | set(functions.OTHER_NAMES) <= names, "Spark knows no such function"

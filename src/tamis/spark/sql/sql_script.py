@@ -9,10 +9,8 @@ from typing import Any
 from pyspark.errors import ParseException
 
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge
+from tamis.spark.sql.statement_splitting import split_at_semicolons
 
-_STRINGS = "org.apache.spark.sql.catalyst.util.StringUtils"
-_SPLITS = ("splitSemiColon", "splitSemiColonWithIndex")
-"""The name of one function in Spark 4.3 and in releases before it."""
 _COMPOUND = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*BEGIN\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -21,12 +19,9 @@ def split_statements(spark: Any, text: str) -> list[str]:
 
     A compound statement that has no end is one statement up to the end of ``text``.
     """
-    java = bridge(spark)
-    name = next(name for name in _SPLITS if java.offers(_STRINGS, name, 2))
-    found = java.texts(_collection(java, getattr(java.cls(_STRINGS), name)(text, True)))
     parser = spark._jsparkSession.sessionState().sqlParser()
     statements: list[str] = []
-    rest = [piece for piece in found if not is_blank(piece)]
+    rest = split_at_semicolons(text)
     while rest:
         length = _compound_length(parser, rest) if _COMPOUND.match(rest[0]) else 1
         statements.append(";".join(rest[:length]))
@@ -48,11 +43,6 @@ def _parses(parser: Any, statement: str) -> bool:
     except ParseException:
         return False
     return True
-
-
-def is_blank(statement: str) -> bool:
-    """Return whether ``statement`` holds only white space and ``--`` comments."""
-    return all(not line.strip() or line.strip().startswith("--") for line in statement.splitlines())
 
 
 def run_statement(spark: Any, statement: str) -> Sequence[str]:
