@@ -46,8 +46,8 @@ VERBS = [
     Verb("indexes", "list_indexes", ("index", "list", T)),
     Verb("constraints", "constraints", ("constraint", "list", T)),
 ]
-ELSEWHERE = {"drop_index_segments", "drop_index", "add_constraint", "drop_constraint", "sync"}
-"""Procedures without a line above: their commands are in test_index, test_constraint and test_sync."""
+ELSEWHERE = {"drop_index_segments", "drop_index", "add_constraint", "drop_constraint", "sync", "adopt"}
+"""Procedures without a line above: their commands are in test_index, test_constraint, test_sync and test_adopt."""
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda v: v.method)
@@ -68,7 +68,7 @@ def test_a_verb_is_there_in_every_way(verb: Verb, run: Run, tmp_path: Path) -> N
 def test_no_procedure_and_no_command_is_left_out() -> None:
     assert {v.sql for v in VERBS if not v.sql.isupper()} | ELSEWHERE == set(PROCEDURES)
     commands = typer.main.get_command(program).commands  # type: ignore[attr-defined]
-    elsewhere = {"create", "ingest", "query", "schema", "demo", "spark", "sync"}
+    elsewhere = {"create", "ingest", "query", "schema", "demo", "spark", "sync", "adopt"}
     assert {v.command[0] for v in VERBS} | elsewhere == set(commands)
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tamis import InvalidInput, NotFound
+from tamis.bridges.sources.hive_partitions import partitions_of
 from tamis.cli.ingest_files import batches, kind
-from tamis.cli.source_folders import File, list_files, partition_columns
+from tamis.cli.source_folders import File, list_files
 
 
 def make(folder: Path, *names: str) -> list[File]:
@@ -90,20 +91,25 @@ def test_a_table_is_refused(tmp_path: Path, log: str, of: str, below: str) -> No
         with pytest.raises(InvalidInput, match=f"is a table of {of}") as caught:
             list_files(folder)
         assert (caught.value.code, caught.value.name) == ("TABLE_FOLDER", str(root / "t"))
+        assert ("tamis adopt" in caught.value.remedy) == (of in {"Delta", "Iceberg"})
 
 
 def test_a_folder_named_metadata_is_a_folder(tmp_path: Path) -> None:
     assert [f.name for f in make(tmp_path, "metadata/a.json", "_day=1/b.json")] == ["_day=1/b.json", "metadata/a.json"]
 
 
+def partition_columns(files: list[File]) -> tuple[str, ...]:
+    return partitions_of([file.name for file in files]).names
+
+
 def test_partition_columns(tmp_path: Path) -> None:
-    assert partition_columns(tmp_path, make(tmp_path, "a.csv", "deep/b.csv")) == ()
+    assert partition_columns(make(tmp_path, "a.csv", "deep/b.csv")) == ()
     below = tmp_path / "below"
-    assert partition_columns(below, make(below, "day=1/h%20r=2/a.csv", "day=2/h%20r=%3D/a.csv")) == ("day", "h r")
+    assert partition_columns(make(below, "day=1/h%20r=2/a.csv", "day=2/h%20r=%3D/a.csv")) == ("day", "h r")
     with pytest.raises(InvalidInput, match=r"day=1/c.csv has the partition columns day, .* has day, h r") as caught:
-        partition_columns(below, make(below, "day=1/c.csv"))
+        partition_columns(make(below, "day=1/c.csv"))
     assert caught.value.code == "PARTITIONS_DIFFER"
     for name in ("x=1/a/y=2/f.csv", "a/x=1/f.csv", "x=1/a/f.csv"):
         with pytest.raises(InvalidInput, match="of the form k=v and others") as caught:
-            partition_columns(tmp_path, [File(name, 1)])
+            partition_columns([File(name, 1)])
         assert caught.value.code == "PLAIN_FOLDER"

@@ -17,6 +17,7 @@ import typer
 
 import tamis
 from tamis.cli import change, constraint, demo_command, index, query_commands, restore, rows, schema, spark_commands
+from tamis.cli.adopt import adopt
 from tamis.cli.compact import compact
 from tamis.cli.export import export
 from tamis.cli.output import fail, print_note
@@ -86,6 +87,7 @@ def _about(
 for _command in (
     change.create,
     change.ingest,
+    adopt,
     query_commands.query,
     query_commands.explain,
     query_commands.describe,

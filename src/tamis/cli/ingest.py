@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import tamis
+from tamis.bridges.sources.hive_partitions import partitions_of
 from tamis.cli.ingest_files import Batch, batches, kind, load
 from tamis.cli.progress import progress
 from tamis.cli.session import spark_session
-from tamis.cli.source_folders import File, list_files, partition_columns
+from tamis.cli.source_folders import File, list_files
 from tamis.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from tamis.storage.commit_log import Operation, history
 from tamis.table import Table
@@ -51,7 +52,7 @@ def run(
     """
     source = Path(folder).expanduser().resolve()
     chosen, files = kind(source, list_files(source), file_format)
-    partitions = partition_columns(source, files)
+    partitions = partitions_of([file.name for file in files]).names
     table = _table(path, cluster_by, dict(storage_options or {}))
     query = f"ingest:{source}"
     new = _new(files, _ledger(table, query))

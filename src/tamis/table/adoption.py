@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.bridges.adoption.adopt_source import Adoption, adopt_by_reference, check_places
@@ -59,12 +59,34 @@ def adopt(
     Raises ``AlreadyExists`` if there is a table at ``path``, ``NotFound`` (``SOURCE_NOT_FOUND``), ``InvalidInput`` and
     ``CorruptData`` naming the file or column that does not fit; then nothing was written.
     """
-    following = scan_request.checked_flag("follow", follow)
-    mode = _mode(mode, follow=following)
+    asked = AdoptionOptions(mode, dry_run, partition_types, binary_as_string, follow, source_options, properties)
     store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
-    types = {} if partition_types is None else _types(partition_types)
-    texts = scan_request.checked_flag("binary_as_string", binary_as_string)
-    given = dict(items(source_options or {}, "source_options"))
+    table, adoption = adopt_into(store, source, asked)
+    return adoption if table is None else table
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionOptions:
+    """What a caller of ``adopt`` asked for, unchecked."""
+
+    mode: str = REFERENCE
+    dry_run: bool = False
+    partition_types: str | None = None
+    binary_as_string: bool = False
+    follow: bool = False
+    source_options: Mapping[str, Any] | None = None
+    properties: Mapping[str, Any] | None = None
+    name: str = ""
+    """What the table is called in its catalog."""
+
+
+def adopt_into(store: Store, source: str | os.PathLike[str], asked: AdoptionOptions) -> tuple[Table | None, Adoption]:
+    """Create the table of ``store`` as ``adopt`` does; return it (None: a dry run), and what was adopted."""
+    following = scan_request.checked_flag("follow", asked.follow)
+    mode = _mode(asked.mode, follow=following)
+    types = {} if asked.partition_types is None else _types(asked.partition_types)
+    texts = scan_request.checked_flag("binary_as_string", asked.binary_as_string)
+    given = dict(items(asked.source_options or {}, "source_options"))
     text = os.fspath(scan_request.checked_path(source))
     table = _from_log(store, text, given, follow=following)
     if table is None:
@@ -80,16 +102,17 @@ def adopt(
     check_places(store, place)
 
     def make_head(schema: Schema) -> Head:
-        head = with_columns(new_head(None, (), "parquet", properties or {}), schema)
+        head = replace(new_head(None, (), "parquet", asked.properties or {}), name=asked.name)
+        head = with_columns(head, schema)
         return replace(head, writer_features=(*head.writer_features, FOLLOWING)) if following else head
 
-    if scan_request.checked_flag("dry_run", dry_run):
-        return adopt_by_reference(store, table, make_head, dry_run=True)[1]
+    if scan_request.checked_flag("dry_run", asked.dry_run):
+        return None, adopt_by_reference(store, table, make_head, dry_run=True)[1]
     if mode == COPY:
         return _copied(store, place, table, make_head)
-    snapshot = adopt_by_reference(store, table, make_head)[0]
+    snapshot, adoption = adopt_by_reference(store, table, make_head)
     assert snapshot is not None
-    return Table(store, snapshot)
+    return Table(store, snapshot), adoption
 
 
 def _mode(given: str, *, follow: bool) -> str:
@@ -135,16 +158,18 @@ def _from_log(store: Store, source: str, given: dict[str, Any], *, follow: bool)
     return read_log_source(kind, place, storage, given, follow=follow)
 
 
-def _copied(store: Store, place: Store, table: SourceTable, make_head: Callable[[Schema], Head]) -> Table:
+def _copied(
+    store: Store, place: Store, table: SourceTable, make_head: Callable[[Schema], Head]
+) -> tuple[Table, Adoption]:
     """Write the rows of a source into a new table, which is made once the source was found to be readable."""
     options = {f"{SOURCE}{name}": value for name, value in place.options.items()}
     aside = open_store(f"memory://adopt-{new_id()}", options)
     try:
-        snapshot = adopt_by_reference(aside, table, make_head)[0]
+        snapshot, adoption = adopt_by_reference(aside, table, make_head)
         assert snapshot is not None
         made = Table(store, create_state(store, make_head(table.schema), Operation("create")))
         made.append(Table(aside, snapshot).scan().to_batches())
-        return made
+        return made, replace(adoption, version=made.version)
     finally:
         for entry in aside.list():
             aside.delete(entry.path)

@@ -124,7 +124,7 @@ def _check_inside(paths: pa.ChunkedArray, root: str) -> None:
             f"The file {path} lies outside of the source {root}.",
             code="OUTSIDE_SOURCE",
             name=path,
-            remedy="Allow it if you trust who wrote the source: allow_outside=True.",
+            remedy="Move the file below the source, or copy the rows with Spark.",
         )
 
 

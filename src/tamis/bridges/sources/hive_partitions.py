@@ -51,7 +51,7 @@ def partitions_of(paths: Sequence[str]) -> Partitions:
                 f"{path} lies below folders of the form k=v and others.",
                 code="PLAIN_FOLDER",
                 name=path,
-                remedy="Adopt the folder that holds the partition folders alone.",
+                remedy="Give the folder that holds the partition folders alone, or move the files.",
             )
         mine = tuple(unquote(name) for name, _, _ in pairs)
         if names is None:
@@ -61,7 +61,7 @@ def partitions_of(paths: Sequence[str]) -> Partitions:
                 f"{first} has the partition columns {_listed(names)}, {path} has {_listed(mine)}.",
                 code="PARTITIONS_DIFFER",
                 name=path,
-                remedy="Adopt folders of one layout at a time.",
+                remedy="Give folders of one layout at a time.",
             )
         values.append(tuple(None if value == NULL_NAME else unquote(value) for _, _, value in pairs))
     return Partitions(names or (), values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
+
 from tamis.errors import InvalidInput, NotFound
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.store import Entry
@@ -10,6 +12,33 @@ DELTA, ICEBERG, PARQUET = "delta", "iceberg", "parquet"
 _LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi", "_tamis": "Tamis"}
 """The folder that makes its parent the root of a table, and the table's format."""
 _ICEBERG = ".metadata.json"
+TABLE_FOLDERS = (*_LOGS, "metadata")
+"""The folders by which the root of a table is known."""
+
+
+def table_format(folders: Collection[str], metadata: Callable[[], Iterable[str]]) -> str | None:
+    """Return the format of the table whose root holds these folders; None if it is no table's root.
+
+    ``metadata`` lists the files in the folder ``metadata``, of which there may be one without a table.
+    """
+    if "_delta_log" in folders:
+        return "Delta"
+    if "metadata" in folders and any(name.endswith(_ICEBERG) for name in metadata()):
+        return "Iceberg"  # also where Tamis exported to it
+    return next((_LOGS[name] for name in _LOGS if name in folders), None)
+
+
+def part_of_table(place: str, kind: str) -> InvalidInput:
+    """Return the error for a folder of files that belongs to a table, or holds one."""
+    remedy = f"Read its rows through {kind}, and append them: table.append(…), or INSERT INTO … SELECT in Spark."
+    if kind in {"Delta", "Iceberg"}:
+        remedy = "Adopt that table by its own folder: tamis adopt SOURCE TABLE, or tamis.adopt; mode=copy copies rows."
+    return InvalidInput(
+        f"{place} is a table of {kind}. Its files also hold rows that are deleted or replaced.",
+        code="TABLE_FOLDER",
+        name=place,
+        remedy=remedy,
+    )
 
 
 def source_kind(store: Store) -> str:
@@ -25,13 +54,11 @@ def source_kind(store: Store) -> str:
             name=store.url,
             remedy="Give the folder or URL of the table to adopt, and the options of its store (source.…).",
         )
-    if "_delta_log" in folders:
-        return DELTA
-    if "metadata" in folders and any(e.path.endswith(_ICEBERG) for e in store.folder("metadata")[1]):
-        return ICEBERG
-    for name in ("_tamis", ".hoodie"):
-        if name in folders:
-            raise _no_source(store.url, _LOGS[name])
+    found = table_format(folders, lambda: (e.path for e in store.folder("metadata")[1]))
+    if found in {"Tamis", "Hudi"}:
+        raise _no_source(store.url, found)
+    if found is not None:
+        return {"Delta": DELTA, "Iceberg": ICEBERG}[found]
     return PARQUET
 
 
@@ -53,18 +80,13 @@ def data_files(store: Store) -> list[Entry]:
     """
     listed = store.list()
     for entry in listed:
-        folders = entry.path.split("/")[:-1]
-        kind = next((_LOGS[name] for name in folders if name in _LOGS), None)
-        if kind is None and folders[-1:] == ["metadata"] and entry.path.endswith(_ICEBERG):
-            kind = "Iceberg"
-        if kind is not None:
-            raise InvalidInput(
-                f"{store.url} holds a table of {kind}: {entry.path}.",
-                code="TABLE_FOLDER",
-                name=entry.path,
-                remedy="Adopt that table by its own folder, or move it away.",
-            )
-    found = [entry for entry in listed if not any(_is_hidden(name) for name in entry.path.split("/"))]
+        *folders, name = entry.path.split("/")
+        at = next((n for n, folder in enumerate(folders) if folder in _LOGS), None)
+        if at is not None:
+            raise part_of_table("/".join([store.url.rstrip("/"), *folders[:at]]), _LOGS[folders[at]])
+        if folders[-1:] == ["metadata"] and name.endswith(_ICEBERG):
+            raise part_of_table("/".join([store.url.rstrip("/"), *folders[:-1]]), "Iceberg")
+    found = [entry for entry in listed if not any(is_hidden(name) for name in entry.path.split("/"))]
     if not found:
         raise NotFound(
             f"There are no files to adopt at {store.url}.",
@@ -75,5 +97,6 @@ def data_files(store: Store) -> list[Entry]:
     return found
 
 
-def _is_hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
+    """Return whether a file or folder is no data: its name begins with ``.``, or with ``_`` and has no ``=``."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)

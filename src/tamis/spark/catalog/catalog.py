@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.spark.catalog.alter_table import alteration
@@ -34,6 +34,7 @@ _CATALOG = "org.apache.spark.sql.connector.catalog."
 _INTERFACES = tuple(_CATALOG + name for name in ("StagingTableCatalog", "SupportsNamespaces", "ProcedureCatalog"))
 
 Names = tuple[str, ...]
+T = TypeVar("T")
 
 
 def interfaces(bridge: Bridge) -> tuple[str, ...]:
@@ -149,7 +150,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
 
     def _created(self, names: Names, asked: Definition) -> Any:
         store, head = self._new(names, asked)
-        snapshot = self._unless_taken(names, lambda: create(store, head, Operation("create")))
+        snapshot = self.unless_taken(names, lambda: create(store, head, Operation("create")))
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
     def stageCreate(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
@@ -166,7 +167,8 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         staged = self._staged_replacement if self.warehouse.is_table(names) else self._staged_new
         return staged(names, asked).java()
 
-    def _new(self, names: Names, asked: Definition) -> tuple[Store, Head]:
+    def free_place(self, names: Names) -> Store:
+        """The store of a new table of that name. Raises Spark's own error if the name is taken."""
         if self.warehouse.is_table(names) or self.warehouse.is_view(names):
             raise spark_errors.table_exists(self.bridge, (self._name, *names))
         if self._is_metadata(names):
@@ -179,7 +181,10 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         self._existing_names(names[:-1])
         store = self.warehouse.store(names)
         check_free(store)
-        return store, new_head(asked, names)
+        return store
+
+    def _new(self, names: Names, asked: Definition) -> tuple[Store, Head]:
+        return self.free_place(names), new_head(asked, names)
 
     def _staged_new(self, names: Names, asked: Definition) -> StagedTable:
         store, head = self._new(names, asked)
@@ -190,7 +195,8 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         head = new_head(asked, names, snapshot.head)
         return StagedTable(self.bridge, store, snapshot, head, (self._name, *names), _nothing)
 
-    def _unless_taken(self, names: Names, make: Callable[[], Snapshot]) -> Snapshot:
+    def unless_taken(self, names: Names, make: Callable[[], T]) -> T:
+        """Return ``make()``. Raises Spark's own error where another call made a table of that name first."""
         try:
             return make()
         except AlreadyExists:
@@ -210,7 +216,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         return self.dropTable(identifier)
 
     def renameTable(self, old: Any, new: Any) -> None:  # noqa: N802  # Spark's name
-        source, target = self.bridge.identifier(old), self._within(self.bridge.identifier(new))
+        source, target = self.bridge.identifier(old), self.within(self.bridge.identifier(new))
         if not self.warehouse.is_table(source):
             raise spark_errors.no_such_table(self.bridge, (self._name, *source))
         if self.warehouse.is_table(target) or self.warehouse.is_view(target):
@@ -227,7 +233,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         snapshot = alteration(self.bridge, store, snapshot, changes).commit()
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
-    def _within(self, names: Names) -> Names:
+    def within(self, names: Names) -> Names:
         """The new name without the catalog's name, which Spark passes as a namespace (SPARK-39527)."""
         qualified = len(names) > 1 and names[0] == self._name and not self.warehouse.is_namespace(names[:1])
         return names[1:] if qualified else names

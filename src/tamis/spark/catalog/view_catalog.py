@@ -85,14 +85,14 @@ class Views:
         return True
 
     def renameView(self, old: Any, new: Any) -> None:  # noqa: N802  # Spark's name
-        source, target = self.bridge.identifier(old), self._within(self.bridge.identifier(new))
+        source, target = self.bridge.identifier(old), self.within(self.bridge.identifier(new))
         definition = self._existing_view(source)
         self._check_name(target)
         if not self.views.create(target, definition):
             raise spark_errors.view_exists(self.bridge, (self._name, *target))
         self.views.drop(source)
 
-    def _within(self, names: Names) -> Names:
+    def within(self, names: Names) -> Names:
         raise NotImplementedError
 
     def _existing_names(self, names: Names) -> Names:

@@ -26,6 +26,7 @@ class Parameter:
 TABLE = Parameter("table", comment="Name of the table within the catalog, such as db.t")
 FILTER = Parameter("filter", default="NULL", comment="Only what may match this filter, Spark SQL text")
 ROW_FILTER = Parameter("row_filter", default="NULL", comment="The same by the name that it has in Python")
+_TEXTS = '{"type": "map", "keyType": "string", "valueType": "string", "valueContainsNull": true}'
 Answer = Callable[[Any, dict[str, Any]], pa.Table]
 
 
@@ -39,14 +40,30 @@ class Procedure:
     answer: Answer
 
 
+def _map_of_texts(row: Any, at: int) -> dict[str, str]:
+    """The entries of a map of texts. Raises ``InvalidInput`` (``BAD_OPTION``) for a NULL in it."""
+    found = row.getMap(at)
+    keys, values = found.keyArray(), found.valueArray()
+    texts = {}
+    for n in range(found.numElements()):
+        name = keys.getUTF8String(n).toString()
+        if values.isNullAt(n):
+            raise InvalidInput(
+                f"The option {name} is NULL.", code="BAD_OPTION", name=name, remedy="Give a value, or leave it out."
+            )
+        texts[name] = values.getUTF8String(n).toString()
+    return texts
+
+
 READERS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
     "string": ("StringType", lambda row, at: row.getUTF8String(at).toString()),
     "int": ("IntegerType", lambda row, at: row.getInt(at)),
     "long": ("LongType", lambda row, at: row.getLong(at)),
     "double": ("DoubleType", lambda row, at: row.getDouble(at)),
     "boolean": ("BooleanType", lambda row, at: row.getBoolean(at)),
+    "map": (_TEXTS, _map_of_texts),
 }
-"""By parameter type: Spark's type, and a function that reads the argument from a row."""
+"""By parameter type: Spark's type (a name, or JSON), and a function that reads the argument from a row."""
 
 
 def argument(row: Any, at: int, parameter: Parameter) -> Any:
@@ -84,6 +101,11 @@ def row_filter(arguments: dict[str, Any]) -> str | None:
 def named_table(catalog: Any, arguments: dict[str, Any]) -> Any:
     """The ``Table`` that the argument ``table`` names."""
     return Table(*opened(catalog, arguments))
+
+
+def new_name(catalog: Any, arguments: dict[str, Any]) -> tuple[str, ...]:
+    """The name of the new table that the argument ``table`` gives, without the catalog's own name before it."""
+    return catalog.within(table_name(arguments["table"]))  # type: ignore[no-any-return]  # the catalog is Any
 
 
 def opened(catalog: Any, arguments: dict[str, Any]) -> Any:

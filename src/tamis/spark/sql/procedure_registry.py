@@ -9,13 +9,15 @@ from tamis.spark.catalog.local_rows import LocalTable, local_scan
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.sql.procedure import READERS, Parameter, Procedure, argument
-from tamis.spark.sql.procedures import constraint_calls, index_calls, query_calls, upkeep_calls
+from tamis.spark.sql.procedures import constraint_calls, index_calls, query_calls, source_calls, upkeep_calls
 from tamis.world import new_id
 
 _PROCEDURES = "org.apache.spark.sql.connector.catalog.procedures."
 
 PROCEDURES: dict[str, Procedure] = {
-    p.name: p for calls in (query_calls, upkeep_calls, index_calls, constraint_calls) for p in calls.PROCEDURES
+    p.name: p
+    for calls in (query_calls, upkeep_calls, source_calls, index_calls, constraint_calls)
+    for p in calls.PROCEDURES
 }
 
 
@@ -65,6 +67,9 @@ class Bound(Unbound):
 
     def _parameter(self, p: Parameter) -> Any:
         java = self.catalog.bridge
-        data_type = java.scala_object("org.apache.spark.sql.types." + READERS[p.type][0])
+        kind = READERS[p.type][0]
+        types = "org.apache.spark.sql.types."
+        is_json = kind.startswith("{")
+        data_type = java.static(types + "DataType", "fromJson")(kind) if is_json else java.scala_object(types + kind)
         builder = getattr(java.cls(_PROCEDURES + "ProcedureParameter"), "in")(p.name, data_type).comment(p.comment)
         return (builder if p.default is None else builder.defaultValue(p.default)).build()

@@ -89,10 +89,6 @@ def _export(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist([{**done.as_dict(), "notes": " ".join(done.notes)}])
 
 
-def _sync(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    return numbers(named_table(catalog, arguments).sync(skip_history=arguments["skip_history"]).as_dict())
-
-
 def numbers(done: dict[str, Any]) -> pa.Table:
     """One row with the result of an operation. Lists are shown as their lengths."""
     return pa.Table.from_pylist([{k: len(v) if isinstance(v, list) else v for k, v in done.items()}])
@@ -138,12 +134,6 @@ PROCEDURES = (
         "Brings back the rows of a version",
         (TABLE, Parameter("version", "long"), Parameter("allow_dropped_columns", "boolean", "false")),
         _restore,
-    ),
-    Procedure(
-        "sync",
-        "Takes the new versions of the source that the table follows, a commit each",
-        (TABLE, Parameter("skip_history", "boolean", "false", "Take its newest version alone, in one commit")),
-        _sync,
     ),
     Procedure(
         "verify",

@@ -1,0 +1,70 @@
+"""CALL adopt: a table of the catalog over the files of another table."""
+
+from __future__ import annotations
+
+import deltalake
+import pyarrow as pa
+from tests.bridges import iceberg_tables as ice
+from tests.bridges.foreign_files import write_file
+from tests.spark.conftest import Lake
+
+
+def ids(lake: Lake, name: str) -> list[int]:
+    return [row[0] for row in lake.rows(f"SELECT n FROM lake.db.{name} ORDER BY n")]
+
+
+def test_sources_of_every_kind(lake: Lake) -> None:
+    source = lake.folder.parent / "source"
+    for start in (0, 10):
+        deltalake.write_deltalake(source, pa.table({"n": [start, start + 1]}), mode="append")
+    (dry,) = lake.sql(f"CALL lake.system.adopt('{source}', 'db.t', dry_run => true)").collect()
+    assert (dry["kind"], dry["source_version"], dry["files"], dry["rows"]) == ("delta", "1", 2, 4)
+    assert (dry["columns"], dry["version"]) == ("n: bigint", None)
+    assert lake.rows("SHOW TABLES IN lake.db") == []
+    (done,) = lake.sql(
+        f"CALL lake.system.adopt(source => '{source}', table => 'lake.db.t', follow => true, "
+        "properties => map('owner', 'me'))"
+    ).collect()
+    assert done.asDict() == {**dry.asDict(), "version": 0}
+    assert ids(lake, "t") == [0, 1, 10, 11]
+    (detail,) = lake.sql("CALL lake.system.detail('db.t')").collect()
+    assert (detail["name"], dict(detail["properties"])["owner"]) == ("db.t", "me")
+    deltalake.DeltaTable(source).delete("n = 1")
+    lake.sql("CALL lake.system.sync('db.t')").collect()
+    assert ids(lake, "t") == [0, 10, 11]
+    lake.sql(f"CALL lake.system.adopt('{source}', 'db.older', source_options => map('version', '0'))").collect()
+    assert ids(lake, "older") == [0, 1]
+    lake.sql(f"CALL lake.system.adopt('{source}', 'db.own', mode => 'copy')").collect()
+    lake.sql("INSERT INTO lake.db.own VALUES (99)")
+    assert ids(lake, "own") == [0, 10, 11, 99]
+
+
+def test_an_iceberg_catalog_and_a_folder(lake: Lake) -> None:
+    place = lake.folder.parent
+    catalog = ice.catalog(place)
+    table = catalog.create_table("n.t", pa.schema([("n", pa.int64())]))
+    table.append(pa.table({"n": [1]}))
+    options = f"map('catalog', 'local', 'catalog.uri', '{catalog.properties['uri']}')"
+    lake.sql(f"CALL lake.system.adopt('n.t', 'db.i', follow => true, source_options => {options})").collect()
+    table.append(pa.table({"n": [2]}))
+    lake.sql(f"CALL lake.system.sync('db.i', source_options => {options})").collect()
+    assert ids(lake, "i") == [1, 2]
+    write_file(place / "folder" / "day=007" / "a.parquet", pa.table({"n": [1]}))
+    lake.sql(f"CALL lake.system.adopt('{place}/folder', 'db.f', partition_types => 'day STRING')").collect()
+    assert lake.rows("SELECT n, day FROM lake.db.f") == [(1, "007")]
+
+
+def test_what_is_refused(lake: Lake) -> None:
+    source = lake.folder.parent / "source"
+    deltalake.write_deltalake(source, pa.table({"n": [1]}))
+    lake.sql("CREATE TABLE lake.db.t (n BIGINT)")
+    lake.refused(f"CALL lake.system.adopt('{source}', 'db.t')", "TABLE_OR_VIEW_ALREADY_EXISTS")
+    lake.refused(f"CALL lake.system.adopt('{source}', 'nowhere.t')", "SCHEMA_NOT_FOUND")
+    lake.refused(f"CALL lake.system.adopt('{source}', 'db.u', mode => 'move')", "BAD_OPTION")
+    lake.refused(f"CALL lake.system.adopt('{source}', 'db.u', source_options => map('a', 'b'))", "BAD_OPTION")
+    lake.refused(
+        f"CALL lake.system.adopt('{source}', 'db.u', source_options => map('version', CAST(NULL AS STRING)))",
+        "BAD_OPTION",
+    )
+    lake.refused(f"CALL lake.system.adopt('{lake.folder}/none', 'db.u')", "SOURCE_NOT_FOUND")
+    assert [row[1] for row in lake.rows("SHOW TABLES IN lake.db")] == ["t"]
