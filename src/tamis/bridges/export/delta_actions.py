@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from tamis.bridges.export.delta_statistics import statistics_json
+from tamis.bridges.export.delta_statistics import plain_json, statistics_json
 from tamis.bridges.export.delta_vectors import descriptor, write_vector
 from tamis.core.types import Schema
 from tamis.storage.object_store import Store
@@ -30,7 +30,7 @@ _TEXTS = pa.map_(pa.string(), pa.string())
 
 def line(action: Mapping[str, Any]) -> str:
     """Return one action as it stands in a commit."""
-    return json.dumps(action, separators=(",", ":"))
+    return plain_json(action)
 
 
 def vectors_of_parts(parts: pa.Table) -> list[dict[str, Any] | None]:
@@ -63,8 +63,8 @@ def add_lines(parts: pa.Table, schema: Schema, physical: Mapping[int, str], *, d
     )
     return [
         f'{{"add":{{"path":"{path}","partitionValues":{{}},"size":{size},"modificationTime":{millis},'
-        f'"dataChange":{change},"stats":{json.dumps(stats)}'
-        + (f',"deletionVector":{json.dumps(vector)}' if vector else "")
+        f'"dataChange":{change},"stats":{plain_json(stats)}'
+        + (f',"deletionVector":{plain_json(vector)}' if vector else "")
         + "}}"
         for path, size, millis, stats, vector in zip(*columns, strict=True)
     ]

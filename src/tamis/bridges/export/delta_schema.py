@@ -8,13 +8,13 @@ so does the physical name that a column has been given, because statistics in th
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tamis.bridges.export.delta_statistics import plain_json
 from tamis.core.schema.widening import widens
 from tamis.core.types import TIMESTAMP_NTZ, Array, DataType, Field, Map, Schema, String, Struct
 
@@ -42,7 +42,7 @@ class DeltaSchema:
 
     @property
     def text(self) -> str:
-        return json.dumps(self.json, separators=(",", ":"))
+        return plain_json(self.json)
 
     def configuration(self, highest_column_id: int) -> dict[str, str]:
         """Return the table's properties in Delta."""

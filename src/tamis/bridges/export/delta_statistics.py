@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +37,14 @@ from tamis.core.types import (
 _FIRST, _LAST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
+def plain_json(value: Any) -> str:
+    """Return a value as compact JSON without escaped characters.
+
+    Most readers of Delta parse JSON by a library that takes some pairs of escaped surrogates for other characters.
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def statistics_json(parts: pa.Table, schema: Schema, physical: Mapping[int, str]) -> pa.StringArray:
     """Return the ``stats`` of each part, as JSON text."""
     decoder = Decoder(parts)
@@ -45,7 +54,7 @@ def statistics_json(parts: pa.Table, schema: Schema, physical: Mapping[int, str]
     for field in schema:
         if isinstance(field.type, Struct | Array | Map):
             continue
-        key = json.dumps(physical[field.id]) + ":"
+        key = plain_json(physical[field.id]) + ":"
         nulls.append(_entry(key, decoder.count(field.id, "nulls").cast(pa.string())))
         if field.type in (BINARY, BOOLEAN):
             continue
@@ -85,7 +94,7 @@ def _bounds(decoder: Decoder, field: Field) -> tuple[pa.Array, pa.Array]:
 def _texts(values: pa.Array, data_type: DataType, *, up: bool) -> pa.Array:
     """Return values as JSON texts; ``up`` rounds times up to milliseconds."""
     if isinstance(data_type, String):
-        return pa.array([None if v is None else json.dumps(v) for v in values.to_pylist()], pa.string())
+        return pa.array([None if v is None else plain_json(v) for v in values.to_pylist()], pa.string())
     if data_type in (FLOAT, DOUBLE):
         wide = values.cast(pa.float64())  # the decimal digits of a float are no exact bound for who reads doubles
         return _where(wide, pc.is_finite(wide)).cast(pa.string())

@@ -1,4 +1,8 @@
-"""Statistics of parts as Iceberg's metrics: counts and serialized bounds by column id, for all parts at once."""
+"""Statistics of parts as Iceberg's metrics: counts and serialized bounds by column id, for all parts at once.
+
+To many engines NaN is the largest number, as in Spark. But Iceberg's readers skip a file for ``x > 1`` by its upper
+bound, though it holds NaN, and by a count of NaN that says there is nothing else. So neither is told then.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from decimal import Context
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.core.stats.statistics_decoding import Decoder
 from tamis.core.types import (
@@ -37,11 +42,15 @@ def metrics_of(parts: pa.Table, schema: Schema) -> dict[str, list[Pairs]]:
             continue
         found["value_counts"].append((field.id, rows))
         found["null_value_counts"].append((field.id, decoder.count(field.id, "nulls").to_pylist()))
-        if field.type in (FLOAT, DOUBLE):
-            found["nan_value_counts"].append((field.id, decoder.count(field.id, "nans").to_pylist()))
         bounds = decoder.bounds(field.id, field.type)
+        hi = bounds.hi
+        if field.type in (FLOAT, DOUBLE):
+            nans = decoder.count(field.id, "nans")
+            some = pc.less(nans, decoder.rows())
+            found["nan_value_counts"].append((field.id, pc.if_else(some, nans, None).to_pylist()))
+            hi = pc.if_else(pc.fill_null(pc.equal(nans, 0), False), hi, pa.scalar(None, hi.type))
         found["lower_bounds"].append((field.id, serialized(bounds.lo, field.type)))
-        found["upper_bounds"].append((field.id, serialized(bounds.hi, field.type)))
+        found["upper_bounds"].append((field.id, serialized(hi, field.type)))
     return {name: _by_part(columns, len(parts)) for name, columns in found.items()}
 
 
