@@ -306,3 +306,50 @@ def test_lists_of_old_writers_are_read(tmp_path: Path) -> None:
     file = write_file(tmp_path / "a.parquet", pa.table({"x": value}), use_compliant_nested_type=False)
     assert _read(file, Array(Field("element", INTEGER, id=2))) == [[1, 2], None, []]
     assert _read(file, Array(Field("element", LONG, id=2))) == [[1, 2], None, []]
+
+
+LISTS: dict[str, pa.DataType] = {
+    "small": pa.list_(pa.int32()),
+    "large": pa.large_list(pa.int32()),
+    "of one length": pa.list_(pa.int32(), 2),
+    "large of large": pa.large_list(pa.large_list(pa.large_string())),
+    "small of large": pa.list_(pa.large_list(pa.int32())),
+    "struct of large": pa.struct([("l", pa.large_list(pa.int32()))]),
+    "map of large": pa.map_(pa.large_string(), pa.large_list(pa.int32())),
+}
+
+
+def _listed(name: str, i: int) -> Any:
+    if i % 4 == 3:
+        return None
+    some: list[Any] = [i, None] if name == "of one length" else [i, None, i + 1][: i % 3]
+    if name == "large of large":
+        return [[str(i)], None, [], ["a", None]][: i % 5]
+    wrapped = {"small of large": [some, None, []], "struct of large": {"l": some}, "map of large": [("k", some)]}
+    return wrapped.get(name, some)
+
+
+@pytest.mark.parametrize("note", [{}, {"org.apache.spark.version": "2.4.8"}])
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_are_read_whatever_layout_the_writer_had_in_memory(
+    tmp_path: Path, name: str, note: dict[str, str]
+) -> None:
+    """Arrow decodes a column into the layout that its writer noted: 64-bit offsets read as 32-bit ones shift elements."""
+    values = [_listed(name, i) for i in range(100)]
+    kind = LISTS[name]
+    data = pa.table({"k": range(100), "x": pa.array(values, kind)}).replace_schema_metadata(note)
+    table = adopted(tmp_path, data.slice(5, 90), row_group_size=20)
+    found = dict(zip(*(table.scan(None, ["k", "x"]).to_arrow()[c].to_pylist() for c in ("k", "x")), strict=True))
+    assert found == {k: values[k] for k in range(5, 95)}
+    table.delete("k % 3 = 1")
+    found = dict(zip(*(table.scan("k > 30").to_arrow()[c].to_pylist() for c in ("k", "x")), strict=True))
+    assert found == {k: values[k] for k in range(31, 95) if k % 3 != 1}
+    assert table.verify().ok
+
+
+def test_views_of_lists_are_refused_by_name(tmp_path: Path) -> None:
+    """Arrow has no sound way from them to lists."""
+    with pytest.raises(InvalidInput) as caught:
+        adopted(tmp_path, pa.table({"x": pa.array([[1]], pa.list_view(pa.int32()))}))
+    assert (caught.value.code, caught.value.name) == ("COLUMN_NOT_READABLE", "x")
+    assert not (tmp_path / "table").exists()

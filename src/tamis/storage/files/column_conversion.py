@@ -53,15 +53,24 @@ def convert(array: pa.Array, target: Field, names: Names) -> pa.Array:
             children = [_child(array, names.find(source, f.id), f, names) for f in fields]
             return _struct(array, children, [to_arrow_field(f) for f in fields])
         case Array(element):
+            array = plain_list(array)
             values = convert(array.values, element, names)
-            return _rebuild(array, pa.list_(to_arrow_field(element)), values)
+            return over_values(array, pa.list_(to_arrow_field(element)), values)
         case Map(key, value):
             entries = pa.StructArray.from_arrays(
                 [convert(array.keys, key, names), convert(array.items, value, names)],
                 fields=[to_arrow_field(key), to_arrow_field(value)],
             )
-            return _rebuild(array, to_arrow_type(target.type), entries)
+            return over_values(array, to_arrow_type(target.type), entries)
     return _leaf(array, to_arrow_type(target.type))
+
+
+def plain_list(array: pa.Array) -> pa.ListArray:
+    """Return lists of any layout (of 64-bit offsets, of one length) as those of 32-bit offsets, which a column has.
+
+    Raises ``pa.ArrowException`` if there are too many elements.
+    """
+    return array if pa.types.is_list(array.type) else array.cast(pa.list_(array.type.value_field))
 
 
 def missing(target: Field, length: int) -> pa.Array:
@@ -86,8 +95,8 @@ def _struct(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Fie
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 
 
-def _rebuild(array: pa.Array, data_type: pa.DataType, values: pa.Array) -> pa.Array:
-    """Rebuild a list or map over other values."""
+def over_values(array: pa.Array, data_type: pa.DataType, values: pa.Array) -> pa.Array:
+    """Return a list of 32-bit offsets or a map over other values."""
     validity, offsets = array.buffers()[:2]
     return pa.Array.from_buffers(
         data_type, len(array), [validity, offsets], array.null_count, array.offset, children=[values]

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput
+from tamis.storage.files.column_conversion import over_values, plain_list
 
 CUTOVER = -141_427
 """15 October 1582 as days since 1970: from here on, both calendars agree."""
@@ -63,21 +64,17 @@ def rebased(array: pa.Array, calendar: LegacyCalendar, path: str) -> pa.Array:
         return array
     if pa.types.is_struct(kind):
         children = [rebased(array.field(at), calendar, path) for at in range(kind.num_fields)]
-        mask = array.is_null() if array.null_count else None
-        return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+        fields = [f.with_type(child.type) for f, child in zip(kind, children, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null() if array.null_count else None)
     if pa.types.is_map(kind):
-        entries = [rebased(array.keys, calendar, path), rebased(array.items, calendar, path)]
-        return _over(array, pa.StructArray.from_arrays(entries, fields=[kind.key_field, kind.item_field]))
+        keys, items = rebased(array.keys, calendar, path), rebased(array.items, calendar, path)
+        fields = [kind.key_field.with_type(keys.type), kind.item_field.with_type(items.type)]
+        return over_values(array, pa.map_(*fields), pa.StructArray.from_arrays([keys, items], fields=fields))
     if pa.types.is_nested(kind):
-        return _over(array, rebased(array.values, calendar, path))
+        array = plain_list(array)
+        values = rebased(array.values, calendar, path)
+        return over_values(array, pa.list_(array.type.value_field.with_type(values.type)), values)
     return array
-
-
-def _over(array: pa.Array, values: pa.Array) -> pa.Array:
-    validity, offsets = array.buffers()[:2]
-    return pa.Array.from_buffers(
-        array.type, len(array), [validity, offsets], array.null_count, array.offset, children=[values]
-    )
 
 
 def _dates(array: pa.Array) -> pa.Array:
