@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from tests.bridges.foreign_tables import check_claims, contents, duckdb_rows, li
 
 TEXTS = st.text(st.sampled_from(["a", "z", "\x7f", "é", "\ufffd", "\uffff", "😀", "\U0010ffff", "\t"]), max_size=40)
 MOMENTS = st.integers(-(10**15), 10**15).map(lambda us: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us))
+WIDE = Context(prec=38)
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "i": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
     "l": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
@@ -38,6 +39,9 @@ VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "f": (pa.float64(), st.sampled_from([math.nan, -0.0, 0.0, 1.5, -1e300, math.inf, -math.inf])),
     "r": (pa.float32(), st.floats(width=32)),
     "d": (pa.decimal128(12, 2), st.integers(-(10**11), 10**11).map(lambda n: Decimal(n) / 100)),
+    "m": (pa.decimal128(16, 3), st.integers(-(10**16) + 1, 10**16 - 1).map(lambda n: Decimal(n).scaleb(-3))),
+    "w": (pa.decimal128(38, 10), st.integers(-(10**37), 10**37).map(lambda n: Decimal(n).scaleb(-10, WIDE))),
+    "small": (pa.decimal128(15, 14), st.integers(-(10**15) + 1, 10**15 - 1).map(lambda n: Decimal(n).scaleb(-14))),
     "day": (pa.date32(), st.dates()),
     "t": (pa.timestamp("us", "UTC"), MOMENTS),
     "b": (pa.bool_(), st.booleans()),
@@ -83,6 +87,18 @@ def test_an_upper_bound_of_text_holds_however_it_was_cut(values: list[str], how:
     assert bound[2].as_py() == "short"
     if bound[0].is_valid:
         assert all(v.encode() <= bound[0].as_py().encode() for v in values)
+
+
+def test_bounds_of_long_decimals_are_widened_by_what_a_double_loses(tmp_path: Path) -> None:
+    """deltalake computes them with doubles: 57000000000000007 becomes 57000000000000010 on either side."""
+    value = Decimal("57000000000000007.1234567891")
+    deltalake.write_deltalake(tmp_path / "d", pa.table({"w": pa.array([value], pa.decimal128(38, 10))}))
+    source = read_delta(str(tmp_path / "d"))
+    assert check_claims(source) == 3
+    low, high = (source.files[f"1|decimal(38,10)|{side}"][0].as_py() for side in ("lo", "hi"))
+    assert value - 1000 < low < value < high < value + 1000
+    tamis.adopt(tmp_path / "d", tmp_path / "t")
+    assert tamis.open(tmp_path / "t").scan(f"w = {value}").count() == 1
 
 
 def test_a_long_bound_is_still_near() -> None:

@@ -1,7 +1,8 @@
 """Statistics of a Delta log as columns of a manifest: only what the protocol vouches for.
 
-Delta cuts texts and truncates times to milliseconds, and says nothing about NaN. Where a writer could have meant
-two things, the bound is widened to hold under both, or left out. Bounds never say that they occur.
+Delta cuts texts, truncates times to milliseconds, may have decimals as doubles, and says nothing about NaN. Where a
+writer could have meant two things, the bound is widened to hold under both, or left out. Bounds never say that they
+occur.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ from tamis.core.types.arrow import to_arrow_type
 _LOW, _HIGH, _NULLS = "minValues", "maxValues", "nullCount"
 _MILLISECOND = 999
 """What truncation to milliseconds may have taken away, in microseconds."""
+
+_EXACT_DIGITS = 15
+"""Decimals of as many digits are told from each other by doubles, even by ones that are a few units off."""
+_LOST_SHARE = 2.0**-48
+"""More than the share of a number by which a few operations on doubles are off."""
 
 _AT_ONCE = 2**16
 """Documents that are parsed together."""
@@ -87,7 +93,20 @@ def _bound(raw: pa.Array | None, place: Place, side: str, rows: int) -> pa.Array
         return _number(found, place, side)
     if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
         return _moment(found, side)
+    if isinstance(data_type, DecimalType) and data_type.precision > _EXACT_DIGITS:
+        return _rounded(found, data_type, side)
     return found
+
+
+def _rounded(found: pa.Array, kind: DecimalType, side: str) -> pa.Array:
+    """Widen by what a double may have lost of a decimal: delta-rs computes bounds of decimals with doubles."""
+    near = pc.abs(found.cast(pa.float64()))
+    lost = pc.add(pc.multiply(near, _LOST_SHARE), 10.0**-kind.scale)
+    room = pc.less(pc.add(near, pc.multiply(lost, 2.0)), 10.0 ** (kind.precision - kind.scale))
+    none, wide = pa.scalar(None, pa.float64()), pa.decimal256(75, kind.scale)
+    change = pc.if_else(room, lost, none).cast(wide)
+    moved = (pc.add if side == _HIGH else pc.subtract)(found.cast(wide), change)
+    return moved.cast(found.type)
 
 
 def _number(found: pa.Array, place: Place, side: str) -> pa.Array:
