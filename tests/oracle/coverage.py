@@ -14,6 +14,10 @@ READERS = ("lazy", "eager", "mixed", "native", "metadata")
 LEVELS = ("segment", "part", "block", "index", "keys", "limit", "topk", "answered", "all match", "audited", "nothing")
 OWNED = ("owned", "tested")
 """Whether the scan owns its filter, or Spark tests it again; ``free`` where there is none, ``embedded`` without Spark."""
+ADOPTED = ("folder", "hive", "delta", "iceberg")
+"""The sources of adopted tables."""
+READS_SOURCES = ("lazy", "eager", "metadata")
+"""Readers of files of sources: Spark's own reads none."""
 KINDS = (*OWNED, "free", "embedded")
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
@@ -73,11 +77,15 @@ class Coverage:
         self.formats: Counter[tuple[str, str]] = Counter()
         self.features: Counter[str] = Counter()
         """Questions about tables with something unusual, and outcomes of damage."""
+        self.adopted: Counter[str] = Counter()
+        """Scans of adopted tables through Spark, by reader."""
         self.queries = 0
         self._seen: list[Report] = []
 
-    def take(self, shape: str, formats: set[str], features: Collection[str] = ()) -> None:
-        """Takes the reports that have come since the last call."""
+    def take(
+        self, shape: str, formats: set[str], features: Collection[str] = (), adopted: Collection[str] = ()
+    ) -> None:
+        """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
         fresh = []
@@ -93,6 +101,8 @@ class Coverage:
             for level in levels(report):
                 self.cells[reader, kind, level] += 1
             self.shapes[shape, kind] += 1
+            if kind != "embedded" and report.table.rstrip("/").replace("/", ".").rpartition(".")[2] in adopted:
+                self.adopted[reader] += 1
             for data_format in formats:
                 self.formats[data_format, reader] += 1
 
@@ -100,8 +110,11 @@ class Coverage:
         return sum(count for (r, k, _), count in self.cells.items() if (r, k) == (reader, kind))
 
     def gaps(self) -> list[str]:
-        """Pairs of reader and ownership that no query met."""
-        return [f"{reader} × {kind}" for reader in READERS for kind in OWNED if not self.met(reader, kind)]
+        """Pairs of reader and ownership that no query met, sources that no table came from, readers that read none."""
+        pairs = [f"{reader} × {kind}" for reader in READERS for kind in OWNED if not self.met(reader, kind)]
+        sources = [f"adopted {source}" for source in ADOPTED if not self.features[f"adopted {source}"]]
+        unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
+        return [*pairs, *sources, *unread]
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -109,6 +122,7 @@ class Coverage:
             "reader_owned_level": {" × ".join(cell): count for cell, count in sorted(self.cells.items())},
             "shape_owned": {" × ".join(cell): count for cell, count in sorted(self.shapes.items())},
             "format_reader": {" × ".join(cell): count for cell, count in sorted(self.formats.items())},
+            "adopted_reader": dict(sorted(self.adopted.items())),
             "features": dict(sorted(self.features.items())),
             "gaps": self.gaps(),
         }
@@ -127,6 +141,7 @@ class Coverage:
         last = [
             f"{name:20}" + "".join(f"{self.formats[name, reader] or '·':>10}" for reader in READERS) for name in formats
         ]
+        last.append(f"{'adopted, by Spark':20}" + "".join(f"{self.adopted[r] or '·':>10}" for r in READERS))
         unusual = ["", *(f"{name:30}{count:>10}" for name, count in sorted(self.features.items()))]
         gaps = ["", "gaps: " + (", ".join(self.gaps()) or "none")]
         return "\n".join([*first, *body, *second, *more, *third, *last, *unusual, *gaps])

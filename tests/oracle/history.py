@@ -21,6 +21,23 @@ class Create:
 
 
 @dataclass(frozen=True)
+class Adopt(Create):
+    """A table of another format, adopted by reference.
+
+    ``source``: ``folder`` (of Parquet files), ``hive``, ``delta`` or ``iceberg``; ``values`` in ``files`` files, in folders of ``partition``. Its own format has
+    deleted the rows whose ``k`` is in ``deleted``. ``options`` say how its files and deletes are written.
+    """
+
+    source: str = "folder"
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    files: int = 1
+    row_group: int = 16
+    partition: str | None = None
+    deleted: tuple[int, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Append:
     """``how``: ``embedded`` or ``sql``. ``loose``: where not 0, statistics are wider than the rows, drawn from this seed."""
 
@@ -145,7 +162,7 @@ class Format:
     format: str
 
 
-Step = Create | Append | Delete | Update | Overwrite | Merge | Rename | Drop | Add | Widen | Restore | Compact | Index | Repair | DamageIndex | ForgetSegments | Properties | Format  # fmt: skip
+Step = Create | Adopt | Append | Delete | Update | Overwrite | Merge | Rename | Drop | Add | Widen | Restore | Compact | Index | Repair | DamageIndex | ForgetSegments | Properties | Format  # fmt: skip
 History = tuple[Step, ...]
 
 
@@ -155,6 +172,8 @@ def features_of(history: History) -> set[str]:
     found |= {"loose statistics"} if any(isinstance(step, Append) and step.loose for step in history) else set()
     found |= {"generated columns"} if any(isinstance(step, Create) and step.generated for step in history) else set()
     found |= {"damaged index"} if any(isinstance(step, DamageIndex) for step in history) else set()
+    found |= {f"adopted {step.source}" for step in history if isinstance(step, Adopt)}
+    found |= {"deleted by a source" for step in history if isinstance(step, Adopt) and step.deleted}
     return found | ({"intervals"} if "interval" in columns_of(history)[-1].values() else set())
 
 
@@ -185,7 +204,7 @@ def samples_of(history: History, most: int = 60) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     columns = columns_of(history)
     for step, kinds in zip(history, columns, strict=True):
-        if isinstance(step, Append):
+        if isinstance(step, Append | Adopt):
             for name, values in step.values.items():
                 there = [v for v in values if v is not None]
                 if there and kinds[name] == columns[-1].get(name):
@@ -198,7 +217,7 @@ def rows_of(history: History, most: int = 40) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     columns = columns_of(history)
     for step, kinds in zip(history, columns, strict=True):
-        if isinstance(step, Append):
+        if isinstance(step, Append | Adopt):
             fit = [name for name in step.values if kinds[name] == columns[-1].get(name)]
             count = len(step.values["k"])
             found += [{name: step.values[name][at] for name in fit} for at in range(0, count, max(count // most, 1))]

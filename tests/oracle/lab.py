@@ -15,6 +15,7 @@ from pyspark.sql.functions import pandas_udf, udf
 from pyspark.sql.types import LongType
 
 import tamis
+from tests.oracle import foreign_sources
 from tests.oracle import history as h
 from tests.oracle.kinds import KINDS, embedded_array
 from tests.oracle.model import CardinalityError, Model
@@ -51,6 +52,8 @@ class Built:
     model: Model
     versions: list[int] = field(default_factory=list)
     """The table's version after each step."""
+    source: foreign_sources.Contents = field(default_factory=dict)
+    """What was found where an adopted table's source lies."""
 
     @property
     def columns(self) -> h.Columns:
@@ -61,6 +64,10 @@ class Built:
         first = self.history[0]
         assert isinstance(first, h.Create)
         return "several" if "several formats" in self.features else first.format
+
+    @property
+    def adopted(self) -> bool:
+        return isinstance(self.history[0], h.Adopt)
 
     @property
     def features(self) -> set[str]:
@@ -112,11 +119,14 @@ class Lab:
             if (error is None) != (wanted is None) or (wanted and wanted not in str(error)):
                 raise StepFailed(f"Step {number}, {step!r}: expected {wanted or 'no error'}, got {error or 'none'}.")
             built.versions.append(built.open().version)
+            if built.source and built.source != foreign_sources.contents(built.folder):
+                raise StepFailed(f"Step {number}, {step!r}: the source of the table was changed.")
         return built
 
     def forget(self, built: Built) -> None:
         """Removes a table and its model's views and files."""
         shutil.rmtree(built.folder, ignore_errors=True)
+        foreign_sources.forget(built.folder)
         for view in {state for state, _ in built.model.states}:
             self.spark.catalog.dropTempView(view)
         for path in (self.folder / "plain").glob(f"{built.name}_*"):
@@ -135,6 +145,9 @@ class Lab:
     def _take(self, built: Built, step: h.Step) -> None:
         by_sql, name = getattr(step, "how", "") == "sql", built.ours()
         match step:
+            case h.Adopt(values=values):
+                foreign_sources.adopt(step, built.folder, self.spark, built.model.stage(values, step.columns))
+                built.source = foreign_sources.contents(built.folder)
             case h.Create():
                 self._create(built, step)
             case h.Append(values) if by_sql:

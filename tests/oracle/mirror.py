@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import tamis
 from tamis.core.expr import conjuncts as conjuncts_of
@@ -89,6 +90,9 @@ class Mirror:
 
     def _take(self, step: h.Step, columns: h.Columns) -> None:
         match step:
+            case h.Adopt(values=values, deleted=deleted):
+                rows = staged(values, columns)
+                self.rows = rows.filter(pc.invert(pc.is_in(rows["k"], value_set=pa.array(deleted, pa.int64()))))
             case h.Append(values):
                 self._add(staged(values, columns))
             case h.Delete(predicate):

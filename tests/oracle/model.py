@@ -63,6 +63,10 @@ class Model:
 
     def _take(self, step: h.Step) -> None:
         match step:
+            case h.Adopt(columns, values=values, deleted=deleted):
+                self.columns = dict(columns)
+                gone = ", ".join(map(str, deleted)) or "NULL"
+                self._write(f"SELECT * FROM {self.stage(values, columns)} WHERE coalesce(k NOT IN ({gone}), true)")
             case h.Create(columns, generated=generated):
                 self.columns, self.generated = dict(columns), generated
                 self._write(f"SELECT * FROM {self.stage({name: [] for name in columns}, columns)}")

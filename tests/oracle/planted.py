@@ -86,12 +86,13 @@ def write_as(table: Any, data_format: str) -> None:
     evolve(table.store, table.snapshot, lambda head: replace(head, format=data_format), operation_id=new_id())
 
 
-def damage_data(table: Path, rng: Random) -> str:
-    """Damages one data file; returns how. Every file has checksums of all its bytes.
+def damage_data(table: Path, source: Path, rng: Random) -> str:
+    """Damages one data file; returns how. Every file has checksums of all its bytes, or is of ``source`` and changes its time.
 
     No file takes another's place: a process that remembers the footer of the first does not notice.
     """
     files = sorted(path for path in (table / "data").rglob("*") if path.is_file())
+    files += sorted(source.rglob("*.parquet"))
     if not files:
         return "nothing to damage"
     how, path = rng.choice(("cut", "gone", "bit", "bit", "bit")), rng.choice(files)

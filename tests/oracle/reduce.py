@@ -217,6 +217,15 @@ def _shorter(case: Case) -> Iterator[Case]:
             ):
                 if plain != first:
                     yield _with(case, at, (plain, *history[1:]))
+        if isinstance(first, h.Adopt):
+            for simpler in (
+                replace(first, deleted=()),
+                replace(first, files=1),
+                replace(first, options={}),
+                replace(first, partition=None, source="folder"),
+            ):
+                if simpler != first:
+                    yield _with(case, at, (simpler, *history[1:]))
 
 
 def _with(case: Case, at: int, history: h.History) -> Case:
@@ -227,11 +236,15 @@ def _fewer_columns(case: Case) -> Iterator[Case]:
     for at, history in enumerate(case.histories):
         first = history[0]
         for name in first.columns if isinstance(first, h.Create) else ():
-            if name != "k" and not any(getattr(step, "name", None) == name for step in history):
+            if name not in ("k", getattr(first, "partition", None)) and not any(
+                getattr(step, "name", None) == name for step in history
+            ):
                 yield _with(case, at, tuple(_column_gone(step, name) for step in history))
 
 
 def _column_gone(step: h.Step, name: str) -> h.Step:
+    if isinstance(step, h.Adopt):
+        step = replace(step, values={c: v for c, v in step.values.items() if c != name})
     if isinstance(step, h.Create):
         return replace(
             step,
@@ -246,7 +259,7 @@ def _column_gone(step: h.Step, name: str) -> h.Step:
 def _fewer_rows(case: Case) -> Iterator[Case]:
     for at, history in enumerate(case.histories):
         for number, step in enumerate(history):
-            if not isinstance(step, h.Append | h.Overwrite | h.Merge):
+            if not isinstance(step, h.Adopt | h.Append | h.Overwrite | h.Merge):
                 continue
             rows = len(next(iter(step.values.values()), []))
             size = rows // 2

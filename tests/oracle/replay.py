@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.oracle.case import Case
 from tests.oracle.history import (
     Add,
+    Adopt,
     Append,
     Clause,
     Compact,
@@ -18,6 +19,7 @@ from tests.oracle.history import (
     Delete,
     Drop,
     ForgetSegments,
+    Format,
     Index,
     Merge,
     Overwrite,
@@ -33,7 +35,7 @@ from tests.oracle.query import Query
 nan, inf = float("nan"), float("inf")
 
 __all__ = [
-    "Add", "Append", "Case", "Clause", "Compact", "Create", "DamageIndex", "Decimal", "Delete", "Drop", "ForgetSegments", "Index", "Merge", "Overwrite",
+    "Add", "Adopt", "Append", "Case", "Clause", "Compact", "Create", "DamageIndex", "Decimal", "Delete", "Drop", "ForgetSegments", "Format", "Index", "Merge", "Overwrite",
     "Properties", "Query", "Rename", "Repair", "Restore", "Update", "Widen", "datetime", "inf", "nan", "show",
 ]  # fmt: skip
 

@@ -85,14 +85,21 @@ class Oracle:
         return world().monotonic() < self._end
 
     def tour(self, stop: Callable[[Progress], bool]) -> None:
-        """The fixed walk past every reader."""
+        """The fixed walk past every reader, and past every source of adopted tables."""
+        self._walk(tour.HISTORY, tour.steps(), stop)
+        for history in tour.ADOPTED:
+            self._walk(history, tour.over_adopted(), stop)
+
+    def _walk(
+        self, history: h.History, steps: Iterator[tuple[Settings, Query]], stop: Callable[[Progress], bool]
+    ) -> None:
         try:
-            built = self.lab.build(tour.HISTORY)
+            built = self.lab.build(history)
         except StepFailed as failed:
-            self._found(Case((tour.HISTORY,)), str(failed), "tour")
+            self._found(Case((history,)), str(failed), "tour")
             return
         known: dict[Query, Answers] = {}
-        for settings, query in tour.steps():
+        for settings, query in steps:
             if stop(self.progress):
                 break
             with settled(self.lab.spark, settings):
@@ -207,7 +214,8 @@ class Oracle:
         with self.progress.timed("reports"):
             met = [built for i, built in enumerate(tables) if f"oracle_t{i}" in query.text]
             features = set[str]().union(*(built.features for built in met))
-            self.progress.coverage.take(query.shape, {built.format for built in met}, features)
+            adopted = {built.name for built in met if built.adopted}
+            self.progress.coverage.take(query.shape, {built.format for built in met}, features, adopted)
         if problem is not None:
             histories = tuple(built.history for built in tables)
             self._found(Case(histories, settings, query), f"{query.text}: {problem}", where)

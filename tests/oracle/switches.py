@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 import tamis
+from tests.oracle import foreign_sources
 from tests.oracle import history as h
 from tests.oracle.case import Case
 from tests.oracle.embedded import NOT_SAID, WAYS, misread, some_limit, some_options
@@ -52,6 +53,8 @@ class Trial:
     steps: list[h.Step] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     mirror: Mirror = field(default_factory=Mirror)
+    source: foreign_sources.Contents = field(default_factory=dict)
+    """What was found where an adopted table's source lies."""
     damaged: str = ""
     """How a data file was damaged: from then on ``CorruptData`` is right too, and nothing but the rows else."""
 
@@ -67,8 +70,10 @@ class Trial:
             if not self._step(step, before) or self.found:
                 return
             self._ask(columns[at], FILTERS if at == len(history) - 1 else FILTERS_BETWEEN)
+        if self.source != foreign_sources.contents(self.path):
+            self._wrong("the source of the table was changed")
         if not self.found and self.rng.random() < 0.3:
-            self.damaged = damage_data(self.path, self.rng)
+            self.damaged = damage_data(self.path, foreign_sources.source_folder(self.path), self.rng)
             self._ask(columns[-1], DAMAGED)
 
     @property
@@ -87,7 +92,10 @@ class Trial:
         except Refused:
             refused = True
         try:
-            if isinstance(step, h.Create):
+            if isinstance(step, h.Adopt):
+                foreign_sources.adopt(step, self.path)
+                self.source = foreign_sources.contents(self.path)
+            elif isinstance(step, h.Create):
                 create(step, self.path)
             else:
                 change_embedded(self.path, step, columns, self.versions)
@@ -263,6 +271,7 @@ def wrong_filters(rng: Random, path: Path) -> tuple[Trial, list[tuple[Case, str]
         trial.run()
     finally:
         shutil.rmtree(path, ignore_errors=True)
+        foreign_sources.forget(path)
     return trial, [(case, f"without Spark: {problem}") for case, problem in trial.found]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
+from tests.oracle import adoptions
 from tests.oracle import history as h
 from tests.oracle.kinds import KINDS, PLAIN, WIDER, apart_values, column_values, rank, some_literal
 from tests.oracle.predicates import Predicates
@@ -17,8 +18,12 @@ MAYBE = {"b": "bigint", "d": "double", "x": "binary"}
 OTHERS = ("tinyint", "smallint", "double", "double", "float", "decimal", "decimal38", "boolean", "binary", "date", "timestamp", "ntz", "interval",
           "struct", "array", "map", "json", "variant", "typed")  # fmt: skip
 FORMATS = ("parquet", "parquet", "parquet", "orc", "vortex")
-UNFIT = {"orc": {"variant", "typed", "interval", "ntz"}, "vortex": {"variant", "typed", "interval", "map"}}
-"""Kinds that a format cannot hold."""
+UNFIT = {
+    "orc": {"variant", "typed", "interval", "ntz"},
+    "vortex": {"variant", "typed", "interval", "map"},
+    **adoptions.UNFIT,
+}
+"""Kinds that a format, or a source, cannot hold."""
 
 BIG = (1024, 1030, 160)
 """Rows of 64 blocks, after which statistics fold what they have gathered; or of a few."""
@@ -59,10 +64,11 @@ class Tables:
     def history(self, *, plain: bool = False, merged: bool = False) -> h.History:
         """``plain``: Parquet that is only appended to, as most tables are; every reader may read it. ``merged``: statements of SQL come last, a MERGE among them."""
         rng = self.rng
-        made = "parquet" if plain else rng.choice(FORMATS)
-        columns = self._columns(made)
+        source = adoptions.some_source(rng)
+        made = "parquet" if plain or source else rng.choice(FORMATS)
+        columns = self._columns(source or made)
         self._generated, self._sources = {}, {}
-        if not plain and rng.random() < 0.25:
+        if not plain and source is None and rng.random() < 0.25:
             self._generate(columns)
         self.theme = "plain" if plain else rng.choice(THEMES)
         self._apart = {
@@ -77,8 +83,12 @@ class Tables:
             properties["tamis.write.part_bytes"] = rng.choice(("1", "300"))
         if self.theme == "scant":
             properties["tamis.stats.budget_bytes"] = rng.choice(("100", "200", "400"))
-        steps: list[h.Step] = [h.Create(columns, made, cluster, properties, self._generated)]
         self._next, self._loads = 0, []
+        first = h.Create(columns, made, cluster, properties, self._generated)
+        if source is not None:
+            first = adoptions.adopted(rng, first, source, self.values)
+            columns = first.columns
+        steps: list[h.Step] = [first]
         if self.theme == "indexed" or (not plain and rng.random() < 0.2):
             steps += [self._index(columns, name) for name in rng.choice((("i0",), ("i0", "i1")))]
         wanted = rng.choice((1, 2, 3, 5, 5) if plain else (2, 3, 5) if merged else (0, 1, 1, 1, 2, 2, 3, 3, 5))

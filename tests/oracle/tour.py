@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from tests.oracle import history as h
-from tests.oracle.query import EXACT, SOME, Query
+from tests.oracle.query import EXACT, ORDERED, SOME, Query
 from tests.oracle.settings import USUAL, Settings
 
 ROWS = 64
@@ -31,6 +32,48 @@ UNKNOWN = ("a >= 37 AND soundex(s) <> 'K000'", "b > 2 AND exp(b) > 20")
 """Filters that a scan cannot own: the embedded evaluator does not decide them alone."""
 TASKS = {"spark.sql.files.openCostInBytes": "1", "spark.sql.files.maxPartitionBytes": "1b"}
 """One task per part, or per block."""
+
+
+ADOPTED: tuple[h.History, ...] = tuple(
+    (
+        h.Adopt(
+            {"k": "bigint", "s": "string", "b": "double", "a": "int"},
+            source=source,
+            values={
+                "k": [*range(2 * ROWS)],
+                "s": [f"k{k % 9:03}" for k in range(2 * ROWS)],
+                "b": [math.nan if k % 50 == 7 else k * 7 % 10 / 2 for k in range(2 * ROWS)],
+                "a": [k // 50 for k in range(2 * ROWS)],
+            },
+            files=2,
+            partition=partition,
+            deleted=deleted,
+            options={"deletes": "vectors"},
+        ),
+    )
+    for source, partition, deleted in (
+        ("folder", None, ()),
+        ("hive", "a", ()),
+        ("delta", "a", (0, 5, 127)),
+        ("iceberg", None, (0, 5, 127)),
+    )
+)
+"""A table of each source."""
+OVER_ADOPTED = (
+    ("SELECT count(*), min(k), max(k), max(b) FROM oracle_t0", EXACT),
+    ("SELECT k, s FROM oracle_t0 WHERE k >= 3 AND k < 9", EXACT),
+    ("SELECT a, count(*) FROM oracle_t0 WHERE b > 3 GROUP BY a", EXACT),
+    ("SELECT k FROM oracle_t0 ORDER BY k DESC LIMIT 3", ORDERED),
+    ("SELECT count(*) FROM oracle_t0", EXACT),
+    ("SELECT s FROM oracle_t0 WHERE k > 1000", EXACT),
+)
+
+
+def over_adopted() -> Iterator[tuple[Settings, Query]]:
+    """Settings and queries for tables of ``ADOPTED``."""
+    for lazy in ("on", "off"):
+        for text, judge in OVER_ADOPTED:
+            yield USUAL | {"tamis.read.lazy": lazy}, Query(text, judge, "tour")
 
 
 def steps() -> Iterator[tuple[Settings, Query]]:
