@@ -10,13 +10,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import EqualTo
 from pyiceberg.table import StaticTable
+from pyiceberg.types import LongType
 
 import tamis
 from tamis.bridges.export import final_export
 from tamis.errors import Conflict, InvalidInput
 from tamis.storage.commit_log import commit as commit_of_the_log
 from tamis.storage.commit_log.retry_policy import LostRace, RetryPolicy
+from tests.bridges.foreign_readers import metadata_file
 
 
 def filled(folder: Path) -> tamis.Table:
@@ -47,6 +51,34 @@ def test_other_writers_go_on(tmp_path: Path) -> None:
     filled(tmp_path).export("delta", final=True)
     write_deltalake(str(tmp_path / "t"), pa.table({"id": [4], "s": ["d"]}), mode="append")
     assert delta_ids(tmp_path) == [1, 3, 4]
+
+
+def test_other_writers_of_iceberg_go_on(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    table.alter().add_column("n", "INT").commit()
+    table.refresh().append(pa.table({"id": [4, 5], "s": ["d", "e"], "n": pa.array([1, 2], pa.int32())}))
+    table.export("iceberg", final=True)
+    shutil.rmtree(tmp_path / "t" / "_tamis")
+    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "warehouse"))
+    catalog.create_namespace("shop")
+    found = catalog.register_table("shop.orders", metadata_file(str(tmp_path / "t")))
+    found.append(found.scan(EqualTo("id", 5)).to_arrow())
+    found.delete("id = 3")
+    assert sorted(found.scan().to_arrow()["id"].to_pylist()) == [1, 4, 5, 5]
+    with found.update_schema() as update:
+        update.rename_column("n", "number").add_column("m", LongType())
+    assert sorted(found.scan().to_arrow()["id"].to_pylist()) == [1, 4, 5, 5]
+
+
+@pytest.mark.parametrize("name", ["delta", "iceberg"])
+def test_what_an_export_leaves_out_is_named(tmp_path: Path, name: str) -> None:
+    """Also by a call that finds the export made."""
+    columns = "id BIGINT, n BIGINT GENERATED ALWAYS AS IDENTITY, twice BIGINT GENERATED ALWAYS AS (id * 2)"
+    table = tamis.create(tmp_path / "t", columns)
+    table.alter().add_check("positive", "id > 0").commit()
+    for _ in range(2):
+        notes = " ".join(table.refresh().export(name).notes)
+        assert all(word in notes for word in ("'positive'", "'n'", "'twice'"))
 
 
 WRITES: dict[str, Any] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import zlib
 from datetime import timedelta
@@ -189,6 +190,35 @@ def test_defaults_of_older_files_need_version_3(tmp_path: Path) -> None:
     table.append(pa.table({"id": [100]}))
     table.export("iceberg")
     assert opened(table.path).metadata.format_version == 3
+
+
+@pytest.mark.parametrize("default", ["double('NaN')", "double('-Infinity')"])
+def test_defaults_that_json_lacks_are_refused_until_they_are_rewritten(tmp_path: Path, default: str) -> None:
+    table = made(tmp_path / "t")
+    table.alter().add_column("x", "DOUBLE", default=default).commit()
+    with pytest.raises(InvalidInput, match="'x'") as error:
+        table.refresh().export("iceberg")
+    assert error.value.code == "EXPORT_DEFAULT"
+    table.compact(cluster_by=["id", "day"])
+    table.export("iceberg", format_version=3)
+    text = Path(metadata_file(table.path)).read_text()
+    assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", text))
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+
+
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [
+        ("`a.b` INT, a STRUCT<b: INT>", "a.b"),
+        ("a ARRAY<INT>, `a.element` INT", "a.element"),
+        ("a MAP<STRING, STRUCT<x: INT>>, `a.value.x` INT", "a.value.x"),
+    ],
+)
+def test_two_columns_of_one_name_in_iceberg_are_refused(tmp_path: Path, columns: str, name: str) -> None:
+    table = tamis.create(tmp_path / "t", f"id BIGINT, {columns}")
+    with pytest.raises(InvalidInput, match=name) as error:
+        table.export("iceberg")
+    assert error.value.code == "EXPORT_NAME"
 
 
 def test_version_3_numbers_rows(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def _widens(old: DataType, new: DataType) -> bool:
     return (isinstance(old, String) and isinstance(new, String)) or widens(old, new)
 
 
-DELTA = Target("Delta", refused_by_delta, _widens, initial_defaults=False)
+DELTA = Target("Delta", refused_by_delta, _widens, default=lambda _: False)
 
 
 def export_delta(store: Store, snapshot: Snapshot, *, by_id: bool = False) -> Exported:

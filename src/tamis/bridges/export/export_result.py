@@ -23,7 +23,7 @@ class Exported:
     files_added: int = 0
     files_removed: int = 0
     notes: tuple[str, ...] = ()
-    """What some readers do not read as the table is."""
+    """What is not part of the export, and what some readers do not read as the table is."""
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "notes": list(self.notes)}

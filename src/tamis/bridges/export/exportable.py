@@ -28,8 +28,8 @@ class Target:
     refused_types: Callable[[DataType], bool]
     widens: Callable[[DataType, DataType], bool]
     """Whether readers take a file's values of the first type as the second."""
-    initial_defaults: bool
-    """Whether a column can have a value in files older than it."""
+    default: Callable[[Field], bool]
+    """Whether it expresses the value that a column has in files older than it."""
 
 
 def refused_everywhere(data_type: DataType) -> bool:
@@ -81,6 +81,20 @@ def check_exportable(snapshot: Snapshot, target: Target, added: pa.Table) -> tup
     return schema, live
 
 
+def left_out(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return notes about what other writers of an exported table do not learn: constraints, how columns are made."""
+    fields = [field for _, field in snapshot.schema.walk()] if snapshot.schema else []
+    return (
+        *(f"The constraint {one.name!r} is not part of the export." for one in snapshot.head.constraints),
+        *(
+            f"Column {f.name!r} is exported with its values, but not how it is generated."
+            for f in fields
+            if f.generated
+        ),
+        *(f"Column {f.name!r} is exported with its values, but not how it is numbered." for f in fields if f.identity),
+    )
+
+
 def live_schemas(snapshot: Snapshot) -> list[Schema]:
     """Return the schemas that live parts were written under, oldest first."""
     segments = snapshot.segments
@@ -113,12 +127,12 @@ def _check_older(schema: Schema, older: Schema, target: Target) -> None:
         name = schema.path_text(field)
         if before is None:
             outer = path[:-1]
-            if field.initial_default is not None and not target.initial_defaults and _known(older, outer):
+            if field.initial_default is not None and not target.default(field) and _known(older, outer):
                 raise InvalidInput(
-                    f"{target.title} has no default for column {name!r} in files that are older than it.",
+                    f"{target.title} does not express the default of column {name!r} in files that are older than it.",
                     code="EXPORT_DEFAULT",
                     name=name,
-                    remedy=f"{REWRITE} Iceberg's version 3 has such defaults.",
+                    remedy=f"{REWRITE} Iceberg's version 3 has defaults, but for NaN, infinities and structs.",
                 )
             continue
         if not field.type.children and not target.widens(before.type, field.type):

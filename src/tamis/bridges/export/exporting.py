@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tamis.bridges.export.delta_export import export_delta
 from tamis.bridges.export.export_result import Exported
+from tamis.bridges.export.exportable import left_out
 from tamis.bridges.export.iceberg_export import export_iceberg
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
@@ -24,10 +27,12 @@ def export_table(
     if chosen == "delta":
         if format_version is not None:
             raise _no_option(chosen, "format_version")
-        return export_delta(store, snapshot, by_id=by_id)
-    if by_id:
-        raise _no_option(chosen, "by_id")
-    return export_iceberg(store, snapshot, format_version=format_version)
+        done = export_delta(store, snapshot, by_id=by_id)
+    else:
+        if by_id:
+            raise _no_option(chosen, "by_id")
+        done = export_iceberg(store, snapshot, format_version=format_version)
+    return replace(done, notes=(*left_out(snapshot), *done.notes))
 
 
 def _no_option(chosen: str, name: str) -> InvalidInput:

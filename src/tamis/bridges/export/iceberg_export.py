@@ -25,7 +25,7 @@ from tamis.bridges.export.iceberg_manifests import (
     spans_of,
     with_versions,
 )
-from tamis.bridges.export.iceberg_schema import iceberg_schema, iceberg_widens
+from tamis.bridges.export.iceberg_schema import check_names, iceberg_default, iceberg_schema, iceberg_widens
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput, NotFound
 from tamis.storage.commit_log import Snapshot, load
@@ -34,7 +34,11 @@ from tamis.storage.commit_log.vacuum_marker import oldest_readable
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
-ICEBERG = Target("Iceberg", refused_everywhere, iceberg_widens, initial_defaults=True)
+ICEBERG = {
+    2: Target("Iceberg", refused_everywhere, iceberg_widens, default=lambda _: False),
+    3: Target("Iceberg", refused_everywhere, iceberg_widens, default=iceberg_default),
+}
+"""By version of the format."""
 VERSIONS = (2, 3)
 
 
@@ -160,8 +164,8 @@ class _Line:
     def advance(self, snapshot: Snapshot) -> None:
         """Add the snapshot of a later version."""
         change = all_added(snapshot) if self.last is None else part_change(self.last, snapshot)
-        target = Target(ICEBERG.title, ICEBERG.refused_types, ICEBERG.widens, self.format_version >= 3)
-        schema, _ = check_exportable(snapshot, target, change.added)
+        schema, _ = check_exportable(snapshot, ICEBERG[self.format_version], change.added)
+        check_names(schema)
         told = iceberg_schema(schema, defaults=self.format_version >= 3)
         writer = Manifests(self.store, self.root, snapshot, schema, told, self.format_version)
         self.manifests = self._merged(writer, self._changed(writer, snapshot, change))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from decimal import Decimal as PyDecimal
 from typing import Any
@@ -31,6 +33,7 @@ from tamis.core.types import (
     Time,
 )
 from tamis.core.types.defaults import initial_scalar
+from tamis.errors import InvalidInput
 
 _NAMES: dict[DataType, str] = {
     BOOLEAN: "boolean",
@@ -57,6 +60,41 @@ def iceberg_widens(old: DataType, new: DataType) -> bool:
     return old == new or names in {("int", "int"), ("int", "long"), ("float", "double")}
 
 
+def iceberg_default(field: Field) -> bool:
+    """Return whether Iceberg expresses the default of ``field``: JSON has no NaN, and its structs have none here."""
+
+    def fits(value: Any) -> bool:
+        if isinstance(value, float):
+            return math.isfinite(value)
+        if isinstance(value, list | tuple):
+            return all(fits(item) for item in value)
+        return not isinstance(value, dict)
+
+    return fits(initial_scalar(field).as_py())
+
+
+def check_names(schema: Schema) -> None:
+    """Raise ``InvalidInput`` (``EXPORT_NAME``) for two fields that Iceberg calls the same: b in a, and "a.b"."""
+    names: dict[str, int] = {}
+    for path, field in schema.walk():
+        name = ".".join(_word(schema, path, at) for at in range(len(path)))
+        if names.setdefault(name, field.id) != field.id:
+            raise InvalidInput(
+                f"Iceberg calls two columns {name!r}: one that is inside of another, and one with dots in its name.",
+                code="EXPORT_NAME",
+                name=name,
+                remedy="Rename one of them.",
+            )
+
+
+def _word(schema: Schema, path: Sequence[int], at: int) -> str:
+    """Return what Iceberg calls one step of a path."""
+    outer = schema.by_id[path[at - 1]].type if at else None
+    if isinstance(outer, Map):
+        return "key" if outer.key.id == path[at] else "value"
+    return "element" if isinstance(outer, Array) else schema.by_id[path[at]].name
+
+
 def iceberg_schema(schema: Schema, *, defaults: bool) -> dict[str, Any]:
     """Return a schema as Iceberg's JSON, with the initial defaults that version 3 has."""
     fields = [_field(f, defaults) for f in schema]
@@ -67,7 +105,7 @@ def _field(f: Field, defaults: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"id": f.id, "name": f.name, "required": not f.nullable, "type": _type(f.type, defaults)}
     if f.comment is not None:
         told["doc"] = f.comment
-    if defaults and f.initial_default is not None:
+    if defaults and f.initial_default is not None and iceberg_default(f):
         told["initial-default"] = default_json(initial_scalar(f), f.type)
     return told
 
@@ -106,8 +144,6 @@ def default_json(value: pa.Scalar, data_type: DataType) -> Any:
     if not value.is_valid:
         return None
     match data_type:
-        case Struct(fields):
-            return {str(f.id): default_json(value[f.name], f.type) for f in fields}
         case Array(element):
             return [default_json(item, element.type) for item in value.values]
         case Map(key, item):
