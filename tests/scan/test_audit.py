@@ -213,7 +213,7 @@ def test_what_an_audit_makes_right_without_a_word(
     wrong = {
         "topk": (
             Ranked,
-            "left_out",
+            "cannot_qualify",
             lambda self, bound, places=None: np.ones(len(self._parts if places is None else places), np.bool_),
         ),
         "answers": (

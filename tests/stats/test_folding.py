@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
+from tamis.core.expr.json_codec.json_path import stored_step
 from tamis.core.stats.json_paths import path_selection, text_paths
 from tamis.core.stats.json_paths.path_collector import PathCollector
 from tamis.core.stats.json_paths.path_rows import (
@@ -21,7 +22,6 @@ from tamis.core.stats.json_paths.path_rows import (
     Paths,
     PathStatistics,
     ancestors_of,
-    child_path,
     combined,
     nearest_ancestor,
     parent_of,
@@ -146,7 +146,7 @@ def test_the_parent_of_a_stored_path(keys: list[str]) -> None:
     path, above = ROOT, []
     for key in keys:
         above.append(path)
-        path = child_path(path, key)
+        path = path + stored_step(key)
     assert list(ancestors_of(path)) == above[::-1]
     assert parent_of(path + "[*]") == path
 

@@ -39,7 +39,7 @@ def add(
         change.add_primary_key(name, names(primary_key))
     else:
         change.add_unique(name, names(unique))
-    _told(change.commit(), json)
+    _print_result(change.commit(), json)
 
 
 def drop(
@@ -50,7 +50,7 @@ def drop(
     json: Json = False,
 ) -> None:
     """Drop a constraint."""
-    _told(_open(table, storage_option).alter().drop_constraint(name, missing_ok=if_exists).commit(), json)
+    _print_result(_open(table, storage_option).alter().drop_constraint(name, missing_ok=if_exists).commit(), json)
 
 
 def list_(table: Place, storage_option: Stored = None, json: Json = False) -> None:
@@ -68,7 +68,7 @@ def _open(table: str, storage_option: list[str] | None) -> Any:
     return tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
 
 
-def _told(done: Any, json: bool) -> None:
+def _print_result(done: Any, json: bool) -> None:
     if json:
         print_json(done.as_dict())
         return

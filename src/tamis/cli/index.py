@@ -36,12 +36,12 @@ def create(
     held = _open(table, storage_option)
     with nullcontext() if build == "deferred" else over_table(f"Building {index}", held) as advance:
         done = held.create_index(index, split(columns), build=build, progress=advance)
-    _told(done, json, f"Made the index {index}; {done.bytes_written:,} bytes were written.")
+    _print_result(done, json, f"Made the index {index}; {done.bytes_written:,} bytes were written.")
 
 
 def drop(table: Place, index: Name, storage_option: Stored = None, json: Json = False) -> None:
     """Drop a secondary index."""
-    _told(_open(table, storage_option).drop_index(index), json, f"Dropped the index {index}.")
+    _print_result(_open(table, storage_option).drop_index(index), json, f"Dropped the index {index}.")
 
 
 def repair(
@@ -57,7 +57,7 @@ def repair(
     held = _open(table, storage_option)
     with over_table(f"Repairing {index or 'all indexes'}", held, 1 if index else len(held.indexes())) as advance:
         done = held.repair_index(index, list(names(segments)) if segments else None, progress=advance)
-    _told(
+    _print_result(
         done,
         json,
         f"{done.parts_added:,} index parts were built, {done.bytes_written:,} bytes."
@@ -79,7 +79,7 @@ def drop_segments(
     held = _open(table, storage_option)
     before = held.version
     done = held.drop_index_segments(index, list(names(segments)))
-    _told(
+    _print_result(
         done,
         json,
         f"{index} no longer covers these segments." if done.version > before else f"{index} covered none of them.",
@@ -108,5 +108,5 @@ def _open(table: str, storage_option: list[str] | None) -> Any:
     return tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
 
 
-def _told(done: Any, json: bool, text: str) -> None:
+def _print_result(done: Any, json: bool, text: str) -> None:
     print_json(done.as_dict()) if json else print_note(text)

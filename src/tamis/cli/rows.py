@@ -24,7 +24,7 @@ def delete(
     held, chosen = _open(table, storage_option), _chosen(where, every)
     with over_table("Deleting", held) as advance:
         done = held.delete(chosen, all_rows=every, progress=advance)
-    _told(done, json)
+    _print_result(done, json)
 
 
 def update(
@@ -41,7 +41,7 @@ def update(
     held, chosen = _open(table, storage_option), _chosen(where, every)
     with over_table("Updating", held) as advance:
         done = held.update(pairs(values, "--set"), chosen, all_rows=every, progress=advance)
-    _told(done, json)
+    _print_result(done, json)
 
 
 def upsert(
@@ -58,7 +58,7 @@ def upsert(
     held = _open(table, storage_option)
     with rows_of(source, format, held.schema) as rows, over_table("Upserting", held) as advance:
         done = held.upsert(rows, on=list(names(on, whole=True)), progress=advance)
-    _told(done, json)
+    _print_result(done, json)
 
 
 def merge(
@@ -86,7 +86,7 @@ def merge(
     held = _open(table, storage_option)
     with rows_of(source, format, held.schema) as rows, over_table("Merging", held) as advance:
         done = clauses(held.merge(rows, on=on), when).execute(progress=advance)
-    _told(done, json)
+    _print_result(done, json)
 
 
 def _open(table: str, storage_option: list[str] | None) -> Any:
@@ -102,7 +102,7 @@ def _chosen(where: str | None, every: bool) -> str | None:
     return where
 
 
-def _told(done: Any, json: bool) -> None:
+def _print_result(done: Any, json: bool) -> None:
     from tamis.engine.scan.report.report_text import counted
 
     if json:

@@ -80,15 +80,15 @@ def _evolve(table: str, schema: str, storage_option: list[str] | None, json: boo
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     planned = held.compare_and_evolve_schema(held.schema_id, columns(schema), dry_run=True)
     assert isinstance(planned, Evolution)
-    told = planned.as_dict()
+    shown = planned.as_dict()
     if not dry_run:
-        told["schema_id"] = held.compare_and_evolve_schema(held.schema_id, columns(schema))
+        shown["schema_id"] = held.compare_and_evolve_schema(held.schema_id, columns(schema))
     if json:
-        print_json({**told, "dry_run": dry_run})
+        print_json({**shown, "dry_run": dry_run})
         return
     print_rows(["change"], [[change] for change in planned.changes])
     print_rows(
         ["fences readers of", "because it", "in schemas"],
         [[f.column, f.why, ", ".join(map(str, f.schema_ids))] for f in planned.fences],
     )
-    print_note(f"The table {'would be' if dry_run else 'is'} at schema {told['schema_id']}.")
+    print_note(f"The table {'would be' if dry_run else 'is'} at schema {shown['schema_id']}.")

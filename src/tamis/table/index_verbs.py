@@ -40,8 +40,10 @@ class IndexVerbs:
         ``NotFound``, ``InvalidInput``; ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) if the index was created
         but its build failed, so that it covers nothing yet.
         """
-        told = self._options(self._snapshot.head).index_build
-        return self._index(index_operations.create_index, name, columns, build, told=told, progress=progress)
+        build_mode = self._options(self._snapshot.head).index_build
+        return self._index(
+            index_operations.create_index, name, columns, build, build_mode=build_mode, progress=progress
+        )
 
     def drop_index(self, name: str) -> Result:
         """Drop an index. Raises ``NotFound`` (``INDEX_NOT_FOUND``)."""
@@ -58,8 +60,8 @@ class IndexVerbs:
 
         A no-op if nothing is missing. Raises the error that makes a build fail.
         """
-        told = self._options(self._snapshot.head).index_build
-        return self._index(index_operations.repair_index, name, segments, told=told, progress=progress)
+        build_mode = self._options(self._snapshot.head).index_build
+        return self._index(index_operations.repair_index, name, segments, build_mode=build_mode, progress=progress)
 
     def drop_index_segments(self, name: str, segments: Sequence[str]) -> Result:
         """Remove these segments from an index; queries then prune them by statistics alone until a repair."""

@@ -55,15 +55,15 @@ def _format_of(chosen: str, properties: Mapping[str, Any]) -> tuple[str, Mapping
     said = {key: value for key, value in items(properties, "properties") if str(key).lower() == FORMAT}
     if not said:
         return chosen, properties
-    ((key, told),) = list(said.items())[-1:]
-    if chosen not in {PLAIN, told}:
+    ((key, stored),) = list(said.items())[-1:]
+    if chosen not in {PLAIN, stored}:
         raise InvalidInput(
-            f"Conflicting formats: {chosen!r}, and {told!r} in {key}.",
+            f"Conflicting formats: {chosen!r}, and {stored!r} in {key}.",
             code="BAD_PROPERTY",
             name=key,
             remedy="Give format=… alone.",
         )
-    return told, {name: value for name, value in properties.items() if name not in said}
+    return stored, {name: value for name, value in properties.items() if name not in said}
 
 
 def with_schema(head: Head, schema: pa.Schema) -> Head:

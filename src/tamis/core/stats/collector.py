@@ -52,7 +52,7 @@ class Collector:
             kept.setdefault(identifier, []).append(path)
         self._places = [at for at, field in enumerate(schema.fields) if limits is None or field.id in limits.fields]
         self._nodes = [_Node(schema.fields[at], repeated=False, sets=sets, kept=kept) for at in self._places]
-        self.left_out = len(schema.fields) - len(self._places)
+        self.uncollected_fields = len(schema.fields) - len(self._places)
         """The number of columns of which nothing is collected."""
         for node in (node for top in self._nodes for node in top.walk() if limits is not None):
             if node.paths is not None and limits is not None:

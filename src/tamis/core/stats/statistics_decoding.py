@@ -82,13 +82,13 @@ class Decoder:
     def bounds(self, column_id: int, target: DataType) -> Bounds:
         """Return the bounds stored under ``target`` or under any type that reads as it."""
         arrow, flags = to_arrow_type(target), self._take(count_name(column_id, "exact"), COUNTS["exact"])
-        lo, hi, told = pa.nulls(len(self), arrow), pa.nulls(len(self), arrow), _all(False, len(self))
+        lo, hi, present = pa.nulls(len(self), arrow), pa.nulls(len(self), arrow), _all(False, len(self))
         for data_type, names in self._bounds.get(column_id, {}).items():
             low, high = (
                 self._take(names.get(kind, ""), arrow_type(Name(column_id, kind, data_type))) for kind in ("lo", "hi")
             )
             here = pc.or_(low.is_valid(), high.is_valid())
-            twice, told = pc.and_(here, told), pc.or_(here, told)
+            twice, present = pc.and_(here, present), pc.or_(here, present)
             if reads_as(data_type, target):
                 lo, hi = _filled(lo, _as(low, arrow)), _filled(hi, _as(high, arrow))
             lo, hi = _blank(lo, twice), _blank(hi, twice)
@@ -110,14 +110,14 @@ class Decoder:
         A set is NULL if it is missing, stored twice, empty or too large, or if it contains NULL.
         """
         arrow = pa.list_(to_arrow_type(target))
-        out, told = pa.nulls(len(self), arrow), np.zeros(len(self), np.bool_)
+        out, present = pa.nulls(len(self), arrow), np.zeros(len(self), np.bool_)
         for data_type, name in self._values.get(column_id, {}).items():
             found = self._take(name, arrow_type(Name(column_id, VALUES, data_type)))
             here = np.asarray(found.is_valid())
             if here.any():
-                fits = reads_as(data_type, target) and not told.any()
+                fits = reads_as(data_type, target) and not present.any()
                 out = _sets(found, arrow) if fits else pa.nulls(len(self), arrow)
-            told |= here
+            present |= here
         return out
 
     def _take(self, name: str, expected: pa.DataType) -> pa.Array:

@@ -88,8 +88,8 @@ def to_arrow_schema(schema: Schema, *, generated: bool = False) -> pa.Schema:
     for at, f in enumerate(schema.fields if generated else ()):
         for key, how in ((GENERATED, f.generated), (IDENTITY, f.identity)):
             if how is not None:
-                told = {key: json.dumps(how.to_json()).encode()}
-                fields[at] = fields[at].with_metadata({**(fields[at].metadata or {}), **told})
+                generation = {key: json.dumps(how.to_json()).encode()}
+                fields[at] = fields[at].with_metadata({**(fields[at].metadata or {}), **generation})
     return pa.schema(fields)
 
 

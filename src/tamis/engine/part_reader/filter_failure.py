@@ -37,18 +37,18 @@ def failure(
     *,
     now_micros: int | None,
     where: str,
-    told: Sequence[Expr] = (),
+    written: Sequence[Expr] = (),
 ) -> InvalidInput:
     """Build ``FILTER_FAILED`` for the first conjunct that raises on these rows; ``error`` is its message.
 
-    ``told`` holds the conjuncts as written, if ``conjuncts`` are rewritten ones.
+    ``written`` holds the conjuncts as written, if ``conjuncts`` are rewritten ones.
     """
     at = next(
         n
         for n in range(1, len(conjuncts) + 1)
         if filter_mask(conjuncts[:n], arrays, length, now_micros=now_micros)[1].any()
     )
-    conjunct = (told or conjuncts)[at - 1]
+    conjunct = (written or conjuncts)[at - 1]
     return InvalidInput(
         f"The filter {to_sql(conjunct)} fails on a row{where}: {error}",
         code="FILTER_FAILED",

@@ -281,7 +281,7 @@ class _Reader:
         if failed.any():
             if self._spec.errors == "raise":
                 now = self._spec.now_micros
-                raise failure(self._asking, arrays, length, error, now_micros=now, where="", told=self._conjuncts)
+                raise failure(self._asking, arrays, length, error, now_micros=now, where="", written=self._conjuncts)
             keep |= failed
         return keep
 

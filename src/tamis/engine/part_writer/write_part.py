@@ -242,7 +242,7 @@ class _Part:
         priorities = Priorities(frozenset(self._spec.keep), frozenset(self._spec.recent))
         left = trim(self._collector.figures(), self._collector.documents(), room, priorities)
         found = left.statistics
-        for name, value in ((DROPPED, left.dropped + self._collector.left_out), (EXCESS, left.excess)):
+        for name, value in ((DROPPED, left.dropped + self._collector.uncollected_fields), (EXCESS, left.excess)):
             if value:
                 found[name] = pa.array([value], pa.int32())
         rows = table_of(left.documents)

@@ -50,12 +50,12 @@ def look_up(
     return found
 
 
-def check_index_options(told: Mapping[str, Any], options: Options, head: Head) -> None:
+def check_index_options(given: Mapping[str, Any], options: Options, head: Head) -> None:
     """Raise ``InvalidInput`` (``BAD_OPTION``) if a query's own options name an unknown index.
 
     A conf or a property may name one: it may be meant for other tables or versions.
     """
-    if any(str(name).lower() == "tamis.index.use" for name in told):
+    if any(str(name).lower() == "tamis.index.use" for name in given):
         check_use(head, options.index_use)
 
 

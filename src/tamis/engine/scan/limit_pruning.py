@@ -93,7 +93,7 @@ class Ranked:
         needed = _reached(rows[usable][best_first], limit)
         return at_least(by, values[int(best_first[needed - 1])]) if needed <= len(usable) else None
 
-    def left_out(self, bound: Expr, places: Numbers | None = None) -> Bools:
+    def cannot_qualify(self, bound: Expr, places: Numbers | None = None) -> Bools:
         """Return a mask of the parts (at ``places``; None: all) that the bound excludes.
 
         No row of theirs satisfies ``bound`` or makes the filter raise.

@@ -261,7 +261,7 @@ def _needed(
     audited = (
         np.array([part in proofs for part in parts.table["part_id"].to_pylist()], dtype=np.bool_) if proofs else ~every
     )
-    return ~ranked.left_out(bound) | audited
+    return ~ranked.cannot_qualify(bound) | audited
 
 
 def report_order(report: Report, order: Order, limit: int | None) -> None:

@@ -93,7 +93,7 @@ class TopK:
     def _left(self, ranked: Ranked, bound: Expr, waiting: Numbers, held_back: Bools) -> Numbers:
         if not len(waiting) or not self._plan.options.stats_filter:
             return waiting
-        return waiting[~ranked.left_out(bound, waiting) | held_back[waiting]]
+        return waiting[~ranked.cannot_qualify(bound, waiting) | held_back[waiting]]
 
     def _bytes(self, places: list[int]) -> int:
         return int(self._plan.parts.column("bytes")[places].sum())

@@ -25,9 +25,9 @@ def captured(head: Head, current: Schema, required: dict[str, Any], analysed: It
     ``analysed``: ids of the schemas under which the plan may have been analysed, used if Spark has kept no
     schema ids. All of them must agree. Raises ``SchemaFenced`` naming the column.
     """
-    told = {known for f in required["fields"] if (known := (f.get("metadata") or {}).get(SCHEMA_ID)) is not None}
+    schema_ids = {known for f in required["fields"] if (known := (f.get("metadata") or {}).get(SCHEMA_ID)) is not None}
     readers = []
-    for schema_id in sorted(told or set(analysed)):
+    for schema_id in sorted(schema_ids or set(analysed)):
         then = head.schemas[schema_id] if schema_id < len(head.schemas) else current
         if then.fields == current.fields:
             continue

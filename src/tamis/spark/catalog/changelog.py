@@ -101,9 +101,9 @@ def _range(store: Store, asked: Any) -> tuple[int, Snapshot]:
 
 
 def _by_version(store: Store, asked: Any) -> tuple[int, Snapshot]:
-    start, told = version_in(asked.startingVersion()), asked.endingVersion()
-    newest = None if told.isPresent() else load(store)
-    end = newest.version if newest is not None else version_in(told.get())
+    start, ending = version_in(asked.startingVersion()), asked.endingVersion()
+    newest = None if ending.isPresent() else load(store)
+    end = newest.version if newest is not None else version_in(ending.get())
     first = start if asked.startingBoundInclusive() else start + 1
     if newest is None or first > end + 1:  # a poller begins with the version that the next commit will make
         _check_order(start, end, f"Version {start} is after version {end}.")
@@ -114,12 +114,12 @@ def _by_version(store: Store, asked: Any) -> tuple[int, Snapshot]:
 
 
 def _by_time(store: Store, asked: Any) -> tuple[int, Snapshot]:
-    start, told = asked.startingTimestamp(), asked.endingTimestamp()
+    start, ending = asked.startingTimestamp(), asked.endingTimestamp()
     first = first_after(store, start - 1 if asked.startingBoundInclusive() else start)
-    if not told.isPresent():
+    if not ending.isPresent():
         return first, load(store)
-    _check_order(start, told.get(), "The first time is after the last one.")
-    return first, load(store, timestamp_micros=told.get() if asked.endingBoundInclusive() else told.get() - 1)
+    _check_order(start, ending.get(), "The first time is after the last one.")
+    return first, load(store, timestamp_micros=ending.get() if asked.endingBoundInclusive() else ending.get() - 1)
 
 
 def _check_order(start: int, end: int, what: str) -> None:

@@ -78,8 +78,8 @@ def _columns(bridge: Bridge, columns: Any) -> Schema:
     schema = from_spark(bridge.static(_CATALOG_UTILS, "v2ColumnsToStructType")(columns).json())
     conf = _conf(bridge)
     zone, ansi = str(conf.sessionLocalTimeZone()), bool(conf.ansiEnabled())
-    told = zip(schema.fields, columns, strict=True)
-    return replace(schema, fields=tuple(_computed(field, column, zone, ansi) for field, column in told))
+    pairs = zip(schema.fields, columns, strict=True)
+    return replace(schema, fields=tuple(_computed(field, column, zone, ansi) for field, column in pairs))
 
 
 def _computed(field: Field, column: Any, zone: str, ansi: bool) -> Field:

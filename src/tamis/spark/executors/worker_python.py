@@ -1,6 +1,6 @@
 """Which Python interpreter executors run. Every job of Tamis that runs Python asks here before it starts.
 
-1. What Spark was told: ``PYSPARK_PYTHON``, else ``spark.pyspark.python``, else ``spark.executorEnv.PYSPARK_PYTHON``.
+1. What is configured: ``PYSPARK_PYTHON``, else ``spark.pyspark.python``, else ``spark.executorEnv.PYSPARK_PYTHON``.
    Spark itself reads the second only in spark-submit, and the third never.
 2. The driver's interpreter, if every executor runs on the driver's machine.
 3. Spark's own choice: the first ``python3`` on the executor's PATH.
@@ -17,7 +17,7 @@ from typing import Any
 from tamis.world import world
 
 _SPARKS_CHOICE = "python3"
-"""What PySpark runs if it was told nothing."""
+"""What PySpark runs if nothing is configured."""
 _CONF = ("spark.pyspark.python", "spark.executorEnv.PYSPARK_PYTHON")
 _ours: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 """The driver's interpreter, by the Spark contexts that run it because of rule 2."""
@@ -34,8 +34,8 @@ def choose_python(context: Any, *, wait: bool) -> None:
     local = is_local(context.master)
     if chosen_before is None:
         conf = context._jsc.getConf()
-        if told := next((python for key in _CONF if (python := conf.get(key, ""))), None):
-            context.pythonExec = told
+        if configured := next((python for key in _CONF if (python := conf.get(key, ""))), None):
+            context.pythonExec = configured
             return
     elif local:
         context.pythonExec = chosen_before

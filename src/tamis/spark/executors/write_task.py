@@ -38,14 +38,14 @@ def write_rows(
     )
     try:
         for manifest in write_parts(rows, spec):
-            yield _told(to_ipc(manifest))
+            yield _result_batch(to_ipc(manifest))
     except (InvalidInput, SchemaMismatch) as error:
         if not (conjuncts or spec.refuses):
             raise
-        yield _told(refused(error))
+        yield _result_batch(refused(error))
 
 
-def _told(data: bytes) -> pa.RecordBatch:
+def _result_batch(data: bytes) -> pa.RecordBatch:
     return pa.record_batch([pa.array([data], pa.binary())], ["manifest"])
 
 
@@ -57,11 +57,11 @@ def refused(error: TamisError) -> bytes:
     return _REFUSED + pickle.dumps(error)
 
 
-def refusal(told: bytes) -> TamisError | None:
+def refusal(result: bytes) -> TamisError | None:
     """The error that a task returned instead of a result, or None."""
-    if not told.startswith(_REFUSED):
+    if not result.startswith(_REFUSED):
         return None
-    error = pickle.loads(told.removeprefix(_REFUSED))  # noqa: S301  # made by our own task
+    error = pickle.loads(result.removeprefix(_REFUSED))  # noqa: S301  # made by our own task
     assert isinstance(error, TamisError)
     return error
 

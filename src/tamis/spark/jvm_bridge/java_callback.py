@@ -1,4 +1,4 @@
-"""Calls of Python methods by Java: what is told of a target's methods, and how its errors are thrown."""
+"""Calls of Python methods by Java: the description of a target's methods, and how its errors are thrown."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Callback:
         return getattr(self._target, name)(*args)
 
     class Java:
-        """The interface, as Py4J wants it told."""
+        """The interface, as Py4J asks for it."""
 
         implements: ClassVar = ["java.util.function.BiFunction"]
 
@@ -64,12 +64,12 @@ def _thrown(owner: Bridge, error: BaseException) -> Any:
     return owner.failed("PYTHON_ERROR", f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
-_told: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
+_described_methods: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 
 
 def methods_of(kind: type) -> str:
     """The method list of a class for ``Tools.make``, with arities, constants, and those called only at times."""
-    known = _told.get(kind)
+    known = _described_methods.get(kind)
     if known is None:
         arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
         refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
@@ -84,5 +84,5 @@ def methods_of(kind: type) -> str:
         names += [f"{name}={until}" for name, until in constant.items()]
         names += [f"{name}/{count}" for name, counts in arities.items() for count in counts]
         names += [f"{name}?{key}" for name, keys in optional.items() for key in keys]
-        known = _told[kind] = ",".join([*names, *(f"{name}@" for name in refreshed)])
+        known = _described_methods[kind] = ",".join([*names, *(f"{name}@" for name in refreshed)])
     return known

@@ -118,7 +118,7 @@ def _credentials(found: Get) -> dict[str, Any]:
 
 
 def _address(found: Get, endpoint: str, bucket: str) -> dict[str, Any]:
-    """The options that reach ``endpoint`` as S3A does: the bucket is in the host's name unless told otherwise."""
+    """The options that reach ``endpoint`` as S3A does: by default, the bucket is in the host's name."""
     if "://" not in endpoint:
         endpoint = f"{'http' if _is(found('connection.ssl.enabled'), False) else 'https'}://{endpoint}"
     scheme, _, host = endpoint.rstrip("/").partition("://")

@@ -145,7 +145,7 @@ OPTIONS = (
         _CHANGES,
         str,
         "none, dropCarryovers or netChanges",
-        "netChanges compares the first and the last version; rows that were only copied are never told.",
+        "netChanges compares the first and the last version; rows that were only copied are in no feed.",
     ),
     SourceOption("startingBoundInclusive", _CHANGES, _flag, _SWITCH, "Whether the first version belongs to the range."),
     SourceOption("endingBoundInclusive", _CHANGES, _flag, _SWITCH, "Whether the last version belongs to the range."),

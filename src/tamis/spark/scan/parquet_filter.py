@@ -41,9 +41,9 @@ def advice(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> str:
     for conjunct in conjuncts:
         if can_fail(conjunct):
             break
-        if (told := columns.say(conjunct)) is not None:
-            said.append(told)
-    return words(word for told in said for word in told)
+        if (rendered := columns.say(conjunct)) is not None:
+            said.append(rendered)
+    return words(word for rendered in said for word in rendered)
 
 
 def told_whole(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> bool:

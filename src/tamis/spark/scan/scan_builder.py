@@ -59,13 +59,13 @@ def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Sc
     appended to ``built``.
     """
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
-    told = owner.dict(options.asCaseSensitiveMap())
-    found = read_options(told, {Use.READ, Use.READ_STREAM}, by_path=table.by_path)
+    metadata_fields = owner.dict(options.asCaseSensitiveMap())
+    found = read_options(metadata_fields, {Use.READ, Use.READ_STREAM}, by_path=table.by_path)
     if not table.pinned and not found.keys().isdisjoint(POINTS):
-        raise unapplied_point(told)
+        raise unapplied_point(metadata_fields)
     # Spark translates every aggregate above a source that takes them, and fails on some: see Pushed.java.
-    interfaces = (*BUILDER, AGGREGATES) if told.get(PUSHED_MARK) == AGGREGATE else BUILDER
-    return java_builder(owner, interfaces, Builder(owner, source, told, built, table.captured))
+    interfaces = (*BUILDER, AGGREGATES) if metadata_fields.get(PUSHED_MARK) == AGGREGATE else BUILDER
+    return java_builder(owner, interfaces, Builder(owner, source, metadata_fields, built, table.captured))
 
 
 class Builder:
@@ -96,7 +96,7 @@ class Builder:
         self._filters = Translation(())
         self._selected = source.schema
         self._required: Any = None
-        self._placed = False
+        self._with_positions = False
         self._metadata: tuple[str, ...] = ()
         self._built = built
         self._pushed = NOTHING
@@ -110,8 +110,8 @@ class Builder:
         flat = self._owner.texts(self._owner.helper("Partitions").settings("tamis."))
         settings = dict(zip(flat[::2], flat[1::2], strict=True))
         conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
-        told = {k: v for k, v in self._options.items() if k != PUSHED_MARK}
-        return Options.resolve(told, conf, self._source.snapshot.head.properties, foreign=True), settings
+        metadata_fields = {k: v for k, v in self._options.items() if k != PUSHED_MARK}
+        return Options.resolve(metadata_fields, conf, self._source.snapshot.head.properties, foreign=True), settings
 
     def pushFilters(self, filters: Any) -> Any:  # noqa: N802
         from py4j.protocol import Py4JError
@@ -139,9 +139,9 @@ class Builder:
         asked = any(f["name"] == METADATA for f in wanted["fields"]) and self._offers_metadata()
         hidden = {PART, POSITION, METADATA} if asked else {PART, POSITION}
         columns = [f for f in wanted["fields"] if f["name"] not in hidden]
-        self._placed = len(columns) < len(wanted["fields"])
-        told = [f for f in wanted["fields"] if asked and f["name"] == METADATA]
-        self._metadata = tuple(inner["name"] for f in told for inner in f["type"]["fields"])
+        self._with_positions = len(columns) < len(wanted["fields"])
+        metadata_fields = [f for f in wanted["fields"] if asked and f["name"] == METADATA]
+        self._metadata = tuple(inner["name"] for f in metadata_fields for inner in f["type"]["fields"])
         schema = captured(self._source.snapshot.head, self._source.schema, wanted | {"fields": columns}, self._analysed)
         if schema is not self._source.schema:
             self._source = replace(self._source, schema=schema)
@@ -152,8 +152,8 @@ class Builder:
             {"name": POSITION, "type": "long", "nullable": False, "metadata": {}},
         ]
         self._required = (
-            self._owner.struct_type(json.dumps(wanted | {"fields": columns + told + places}))
-            if self._placed
+            self._owner.struct_type(json.dumps(wanted | {"fields": columns + metadata_fields + places}))
+            if self._with_positions
             else required
         )
 
@@ -225,7 +225,7 @@ class Builder:
             self._required = self._owner.struct_type(to_spark(self._source.schema))
         check_index_options(self._options, self._switches[0], self._source.snapshot.head)
         made = self._answer or self._scan(self._pushed, self._selected, self._required)
-        made.told = self._options
+        made.read_options = self._options
         java = made.java()
         if self._built is not None:
             self._built.append(made)
@@ -248,9 +248,9 @@ class Builder:
                 selected,
                 required,
                 pushed,
-                placed=self._placed,
+                positions=self._with_positions,
                 metadata=self._metadata,
-                changes_rows=self._placed or self._built is not None,
+                changes_rows=self._with_positions or self._built is not None,
                 cost_based=settings["spark.sql.cbo.enabled"] == "true",
             ),
         )

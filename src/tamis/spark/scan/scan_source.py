@@ -37,7 +37,7 @@ class ScanRequest:
     selected: Schema
     required: Any
     pushed: Pushed = NOTHING
-    placed: bool = False
+    positions: bool = False
     """Whether rows come with their positions."""
     metadata: tuple[str, ...] = ()
     """The fields of ``_metadata`` that rows come with."""

@@ -27,7 +27,7 @@ class Batch:
     java_constant: ClassVar = {"planInputPartitions": "", "createReaderFactory": ""}
 
     def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
-        read_options(scan.told, {Use.READ}, by_path=scan.source.by_path)
+        read_options(scan.read_options, {Use.READ}, by_path=scan.source.by_path)
         self._scan = scan
         self._narrowed = narrowed
         self._pages = False
@@ -60,8 +60,8 @@ def made_reader(scan: Scan, pages: bool) -> Any:
     scan._look()
     spec = scan.plan.spec
     if scan.native:
-        told = advice(scan.contract.hints, native.written(scan.plan))
-        return scan._owner.helper("Partitions").parquet(native.requested(spec.schema), told, pages)
+        hints = advice(scan.contract.hints, native.written(scan.plan))
+        return scan._owner.helper("Partitions").parquet(native.requested(spec.schema), hints, pages)
     if scan.pushed.aggregation is not None:
         fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())
         return python_reader(scan._owner, fold, scan.required)

@@ -84,8 +84,8 @@ class Scan:
         self._owner = owner
         self.required = request.required
         self._ledger: Ledger = ledger(owner)
-        self.source, self.options, self.selected, self.placed = source, options, request.selected, request.placed
-        self.pushed, self.metadata = request.pushed, request.metadata
+        self.source, self.options, self.selected = source, options, request.selected
+        self.positions, self.pushed, self.metadata = request.positions, request.pushed, request.metadata
         self.changes_rows = request.changes_rows
         self.keyed = request.keyed
         self._sizes = sizes
@@ -94,7 +94,7 @@ class Scan:
         self.java_key = ""
         self._looked = False
         self.id = scan_id()
-        self.told: Mapping[str, str] = {}
+        self.read_options: Mapping[str, str] = {}
         """The options of the query as given, including those of a stream."""
         self._handover = Handover()
         self._metrics = NodeMetrics(owner)
@@ -155,7 +155,8 @@ class Scan:
         self.__dict__.pop("partitions", None)
         self.bytes, self.rows = self._sizes_of(self.plan)
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
-        self._key = (*table, selected, filters.conjuncts, options, self.placed, self.metadata, self.pushed, self.keyed)
+        kind = options, self.positions, self.metadata, self.pushed, self.keyed
+        self._key = (*table, selected, filters.conjuncts, *kind)
         self._tell_reader(self.plan)
 
     def _planned(self, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
@@ -182,7 +183,7 @@ class Scan:
 
     def _shaped(self, plan: Plan) -> Plan:
         """``plan`` for rows with positions, or for partial aggregates, some answered by metadata."""
-        if self.placed:
+        if self.positions:
             plan = replace(plan, spec=replace(plan.spec, positions=True))
         self.answer, self.pays = b"", True
         if self.pushed.aggregation is None:
@@ -374,7 +375,7 @@ class Scan:
         known = replace(self.plan, report=report)
         request = ScanRequest(self.filters, self.selected, self.required, keyed=True)
         made = Scan(self._owner, self.source, self.options, self._sizes, request, known)
-        made.told = self.told
+        made.read_options = self.read_options
         return made.java()
 
     def _narrowed(self, keys: tuple[Expr, ...]) -> Narrowed | None:
@@ -396,4 +397,4 @@ class Scan:
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the offsets there itself
         self._metrics.streams = True
-        return self._owner.implement(STREAM_INTERFACES, MicroBatchStream(self, self.told))
+        return self._owner.implement(STREAM_INTERFACES, MicroBatchStream(self, self.read_options))

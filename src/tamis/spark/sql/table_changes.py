@@ -51,17 +51,17 @@ class TableChanges:
 
 def _options(bounds: Sequence[Any]) -> dict[str, str]:
     """The arguments after the table as the options of a feed; NULL is left out."""
-    told: dict[str, str] = {}
+    options: dict[str, str] = {}
     for place, value in zip(("starting", "ending"), bounds, strict=False):
         if isinstance(value, int) and value >= 0:
-            told[f"{place}Version"] = str(value)
+            options[f"{place}Version"] = str(value)
         elif isinstance(value, str):
-            told[f"{place}Timestamp"] = value
+            options[f"{place}Timestamp"] = value
         elif value is not None or place == "starting":
             raise _bad(f"{value!r} is not a version or a time.")
     if len(bounds) > 2 and bounds[2] is not None:
-        told["keyColumns"] = str(bounds[2])
-    return told
+        options["keyColumns"] = str(bounds[2])
+    return options
 
 
 def _value(expression: Any) -> Any:

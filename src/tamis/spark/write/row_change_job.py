@@ -39,10 +39,10 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     rows = arranged(filled(df, head), head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
     with spark_job(df.sparkSession, _VERBS.get(verb, verb), table.store.url):
-        told = [bytes(row[0]) for row in job.collect()]
-    done = [data for data in told if refusal(data) is None]
+        results = [bytes(row[0]) for row in job.collect()]
+    done = [data for data in results if refusal(data) is None]
     found = task.Changes.merged([pickle.loads(data) for data in done])  # noqa: S301  # from our workers
-    if (refused := next((error for data in told if (error := refusal(data)) is not None), None)) is not None:
+    if (refused := next((error for data in results if (error := refusal(data)) is not None), None)) is not None:
         discard(table.store, found.tables)
         raise refused
     if found.doubled:

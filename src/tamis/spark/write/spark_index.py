@@ -101,8 +101,8 @@ class Indexed:
     def _verb(self, verb: str, *arguments: Any) -> None:
         session = self.bridge.active_session()
         conf = self.bridge.dict(session._jsparkSession.sessionState().conf().settings(), "tamis.")
-        told = Options.resolve(None, conf, self.snapshot.head.properties).index_build
-        more = {"told": told, "run": by_spark(session)} if verb == "create_index" else {}
+        build_mode = Options.resolve(None, conf, self.snapshot.head.properties).index_build
+        more = {"build_mode": build_mode, "run": by_spark(session)} if verb == "create_index" else {}
         getattr(verbs, verb)(self.store, self.snapshot, *arguments, **more)
 
     def _thrown(self, kind: str, name: str) -> JavaThrow:
@@ -113,10 +113,10 @@ def _no_option(name: str, remedy: str) -> InvalidInput:
     return InvalidInput(f"An index has no option {name!r} here.", code="UNKNOWN_OPTION", name=name, remedy=remedy)
 
 
-def index_column(names: Sequence[str], told: Mapping[str, str]) -> str:
+def index_column(names: Sequence[str], given: Mapping[str, str]) -> str:
     """The text of an indexed column, with the JSON path in its options, if any."""
     column = dotted_path(names)
-    options = {name.lower(): value for name, value in told.items()}
+    options = {name.lower(): value for name, value in given.items()}
     path = options.pop("path", None)
     if options:
         raise _no_option(next(iter(options)), "A column's option is path.")

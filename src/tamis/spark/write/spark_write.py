@@ -52,11 +52,11 @@ def write_rows(
     asked = conjuncts if conjuncts and options.write_outside == "refuse" else ()
     run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
     with spark_job(df.sparkSession, "write rows to", store.url):
-        told = [
+        results = [
             bytes(row[0]) for row in map_rows(arranged(filled(df, head), head, options), run, task.RESULT).collect()
         ]
-    refused = next((error for data in told if (error := task.refusal(data)) is not None), None)
-    manifests = [task.from_ipc(data) for data in told if task.refusal(data) is None]
+    refused = next((error for data in results if (error := task.refusal(data)) is not None), None)
+    manifests = [task.from_ipc(data) for data in results if task.refusal(data) is None]
     if refused is not None:
         discard(store, manifests)
         raise refused

@@ -49,8 +49,8 @@ def head_to_json(head: Head) -> dict[str, Any]:
         value["sources"] = [source_to_json(source) for source in head.sources]
     if checks := enforced(head.constraints):
         value["constraints"] = [constraint_to_json(one) for one in checks]
-    if told := [constraint_to_json(one) for one in head.constraints if one not in checks]:
-        value["properties"] = {**head.properties, UNENFORCED: json.dumps(told)}
+    if unenforced := [constraint_to_json(one) for one in head.constraints if one not in checks]:
+        value["properties"] = {**head.properties, UNENFORCED: json.dumps(unenforced)}
     return value
 
 
@@ -61,7 +61,7 @@ def head_from_json(value: dict[str, Any]) -> Head:
     """
     schemas = tuple(Schema.from_json(schema) for schema in value["schemas"])
     properties = dict(value["properties"])
-    told = value.get("dropped")  # absent in heads of earlier writers: derived from the schemas
+    dropped = value.get("dropped")  # absent in heads of earlier writers: derived from the schemas
     constraints = _constraints(value, properties, schemas)
     return Head(
         table_id=value["table_id"],
@@ -76,7 +76,7 @@ def head_from_json(value: dict[str, Any]) -> Head:
         writer_features=tuple(value["writer_features"]),
         created_micros=value["created_micros"],
         indexes=tuple(_index_from_json(index) for index in value.get("indexes", ())),
-        dropped=dropped_in(schemas) if told is None else tuple(Dropped.from_json(gone) for gone in told),
+        dropped=dropped_in(schemas) if dropped is None else tuple(Dropped.from_json(gone) for gone in dropped),
         ordered_since=value.get("ordered_since", 0),
         numbered={int(column): following for column, following in value.get("numbered", {}).items()},
         constraints=constraints,
@@ -89,8 +89,8 @@ def _constraints(
 ) -> tuple[Constraint, ...]:
     """Return the constraints; those that nobody enforces are taken out of ``properties``."""
     checks = tuple(constraint_from_json(one) for one in value.get("constraints", ()))
-    told = [constraint_from_json(one) for one in json.loads(properties.pop(UNENFORCED, "[]"))]
-    return (*checks, *with_live_columns(told, schemas[-1] if schemas else None))
+    unenforced = [constraint_from_json(one) for one in json.loads(properties.pop(UNENFORCED, "[]"))]
+    return (*checks, *with_live_columns(unenforced, schemas[-1] if schemas else None))
 
 
 def _index_to_json(index: IndexDefinition) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _index_to_json(index: IndexDefinition) -> dict[str, Any]:
         "columns": [list(path) for path in index.columns],
         "paths": [asdict(path) for path in index.paths],
     }
-    return value if index.paths else {name: told for name, told in value.items() if name != "paths"}
+    return value if index.paths else {name: part for name, part in value.items() if name != "paths"}
 
 
 def _index_from_json(value: dict[str, Any]) -> IndexDefinition:

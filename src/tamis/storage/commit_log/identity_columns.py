@@ -79,9 +79,9 @@ def reserve_numbers(store: Store, table_id: str, column: int, count: int, least:
             )
         given = min(count, left)
         head: Head = replace(base.head, numbered={**base.head.numbered, column: first + step * given})
-        told = {"column": field.name, "numbers": given, "first": first}
+        parameters = {"column": field.name, "numbers": given, "first": first}
         proposal = Proposal(
-            operation=Operation("identity", parameters=told),
+            operation=Operation("identity", parameters=parameters),
             read_version=base.version,
             head=head,
             operation_id=new_id(),

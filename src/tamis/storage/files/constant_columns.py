@@ -37,7 +37,7 @@ def constant_columns(text: str | None, schema: Schema) -> Mapping[int, pa.Scalar
 def _decoded(text: str, fields: tuple[Field, ...]) -> Mapping[int, pa.Scalar]:
     known = {f.id: f for f in fields}
     try:
-        told = {int(column): value for column, value in json.loads(text).items()}
+        constants = {int(column): value for column, value in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError) as error:
         raise CorruptData(
             f"The constants of a part are not JSON by column id: {text[:80]!r}.",
@@ -46,7 +46,7 @@ def _decoded(text: str, fields: tuple[Field, ...]) -> Mapping[int, pa.Scalar]:
             remedy="Restore the table's log from a backup.",
         ) from error
     found: dict[int, pa.Scalar] = {}
-    for column, value in told.items():
+    for column, value in constants.items():
         if column in known:
             field = known[column]
             null = pa.scalar(None, to_arrow_type(field.type))

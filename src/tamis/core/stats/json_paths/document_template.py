@@ -190,8 +190,8 @@ class Template:
             (self._reals, lines_of_reals),
         ):
             if len(columns):
-                told = read(data, begins[columns], ends[columns])
-                found |= {i: one for i, one in zip(columns.tolist(), told, strict=True) if one is not None}
+                statistics = read(data, begins[columns], ends[columns])
+                found |= {i: one for i, one in zip(columns.tolist(), statistics, strict=True) if one is not None}
         valid = np.ones(begins.shape[1], np.bool_)
         for i, example in enumerate(self._examples):
             if i not in found:

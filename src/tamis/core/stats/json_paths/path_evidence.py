@@ -158,17 +158,17 @@ def _evidence(
     kinds = _kinds(columns, leaf)
     there = leaf >= 0
     present, counted = _count(_take(columns["present"], leaf))
-    nulls, told = _count(_take(columns["nulls"], leaf))
+    nulls, nulls_known = _count(_take(columns["nulls"], leaf))
     all_rows, sized = _count(physical)
     sane = there & counted & (kinds >= 0) & (kinds <= rows.KNOWN) & ((present > 0) == ((kinds & _VALUES) != 0))
-    sane &= repeated | ~sized | (present + np.where(told, nulls, 0) <= all_rows)
+    sane &= repeated | ~sized | (present + np.where(nulls_known, nulls, 0) <= all_rows)
     known = good & (sane | (~there & absent))
     kinds = np.where(there & known, kinds, 0)
-    full = sized & ~repeated & there & (present + np.where(told, nulls, 0) == all_rows)
+    full = sized & ~repeated & there & (present + np.where(nulls_known, nulls, 0) == all_rows)
     all_values = sized & ~repeated & there & (present == all_rows)
     invalid = known & ((root & rows.INVALID) != 0)
     missing = known & ~full & ~all_values
-    null = known & there & ~all_values & np.where(told, nulls > 0, True)
+    null = known & there & ~all_values & np.where(nulls_known, nulls > 0, True)
 
     def has(bit: int) -> Bools:
         return np.asarray((kinds & bit) != 0)

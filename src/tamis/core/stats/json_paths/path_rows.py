@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.expr.json_codec.iso_times import NO_TIMES, NOTHING, Times
-from tamis.core.expr.json_codec.json_path import stored_step
 
 FALSE, TRUE, LONG, REAL, STRING, LIST, MAP, OTHER = (1 << i for i in range(8))
 """Kinds of values.
@@ -134,11 +133,6 @@ def _both(mine: tuple, theirs: tuple, has_mine: int, has_theirs: int) -> tuple: 
 
 Paths = dict[str, PathStatistics]
 """The paths of one column in one part, or in some of its documents, by their stored text."""
-
-
-def child_path(path: str, key: str) -> str:
-    """Return the stored text of the path of a key below ``path``."""
-    return path + stored_step(key)
 
 
 def parent_of(path: str) -> str | None:

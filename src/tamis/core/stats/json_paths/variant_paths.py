@@ -171,18 +171,18 @@ class _Walk:
         """
         headers, kinds = v.headers(nodes.data, at)
         alike = (kinds == kinds[:, :1]).all(axis=1)
-        told: dict[int, PathStatistics] = {}
+        by_line: dict[int, PathStatistics] = {}
         for kind, read in ((v.LONG, _longs), (v.STRING, _short_strings), (v.DECIMAL, _easy_decimals)):
             lines = np.flatnonzero(alike & (kinds[:, 0] == kind))
             if len(lines):
-                told |= {
+                by_line |= {
                     line: one
                     for line, one in zip(lines.tolist(), read(nodes.data, at[lines], headers[lines]), strict=True)
                     if one is not None
                 }
         for line, key in enumerate(keys):
-            if line in told:
-                self._found[stored((*steps, key))] = told[line]
+            if line in by_line:
+                self._found[stored((*steps, key))] = by_line[line]
             else:
                 self._walk(nodes.child(rows, at[line]), (*steps, key))
 

@@ -194,10 +194,10 @@ def figures(snapshot: Snapshot) -> list[Clustering]:
 
 def with_age(snapshot: Snapshot, parts: pa.Table) -> pa.Table:
     """Add the columns ``AGE`` to ``parts``; a part without its own facts is as old as its segment."""
-    told = snapshot.table("parts", ("part_id", *AGE))
+    ages = snapshot.table("parts", ("part_id", *AGE))
     when = snapshot.segments["timestamp_micros"].take(parts["segment"].combine_chunks())
     for name, kind in zip(AGE, (pa.int64(), pa.int64(), pa.string()), strict=True):
-        known = told[name].cast(kind) if name in told.column_names else pa.chunked_array([pa.nulls(len(parts), kind)])
+        known = ages[name].cast(kind) if name in ages.column_names else pa.chunked_array([pa.nulls(len(parts), kind)])
         parts = parts.append_column(name, known if name == "layout" else pc.coalesce(known, when))
     return parts
 
@@ -229,12 +229,12 @@ def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
 
     More than ``apart`` bytes of other data between two parts separate their groups.
     """
-    worth = found.small | found.heavy | found.unordered | found.other_layout
+    chosen = found.small | found.heavy | found.unordered | found.other_layout
     size = np.maximum(found.live_bytes, 1)
-    between = np.cumsum(np.where(worth, 0, size))
+    between = np.cumsum(np.where(chosen, 0, size))
     group: list[int] = []
     held = 0
-    for at in np.flatnonzero(worth).tolist():
+    for at in np.flatnonzero(chosen).tolist():
         full = group and (held + size[at] > limit or between[at] - between[group[-1]] > apart)
         if full:
             yield from _paying(found, group)

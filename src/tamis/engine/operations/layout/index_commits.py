@@ -30,48 +30,48 @@ def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
         return snapshot
 
 
-def indexed(store: Store, head: Head, proposal: Proposal, told: str = "", run: Run = run_here) -> Proposal:
+def indexed(store: Store, head: Head, proposal: Proposal, build_mode: str = "", run: Run = run_here) -> Proposal:
     """Add to ``proposal`` index segments for its added parts, or reasons why there are none.
 
     Raises nothing.
     """
     if not head.indexes or not proposal.add:
         return proposal
-    return replace(proposal, add_index=(*proposal.add_index, *for_load(store, head, proposal.add, told, run)))
+    return replace(proposal, add_index=(*proposal.add_index, *for_load(store, head, proposal.add, build_mode, run)))
 
 
 def commit_indexed(
     store: Store,
     head: Head,
     proposal: Proposal,
-    told: str = "",
+    build_mode: str = "",
     run: Run = run_here,
     *,
     catch_up: int | None = None,
 ) -> Snapshot:
     """Commit ``proposal`` with index segments for its added parts; return the new version.
 
-    Every verb that adds parts commits through here. ``told`` and ``catch_up`` are the write's options
+    Every verb that adds parts commits through here. ``build_mode`` and ``catch_up`` are the write's options
     ``tamis.index.build`` and ``tamis.index.catch_up``. Raises like ``state.commit``; a failed build becomes an
     entry with the reason. Another commit adds what earlier loads failed to build. Every sixteenth version tidies.
     """
-    made = indexed(store, head, proposal, told, run)
+    made = indexed(store, head, proposal, build_mode, run)
     after = commit(store, made)
-    if after.head.indexes and proposal.add and told != "deferred":
-        worth = sum(int(size) for one in proposal.add for size in one["bytes"].to_pylist())
-        _catch_up(store, after, made, worth if catch_up is None else catch_up, told, run)
+    if after.head.indexes and proposal.add and build_mode != "deferred":
+        load_bytes = sum(int(size) for one in proposal.add for size in one["bytes"].to_pylist())
+        _catch_up(store, after, made, load_bytes if catch_up is None else catch_up, build_mode, run)
     if after.head.indexes and (after.version + 1) % MERGE_FROM == 0:
         tidy(store, after, run)
     return after
 
 
-def _catch_up(store: Store, snapshot: Snapshot, load: Proposal, most: int, told: str, run: Run) -> None:
+def _catch_up(store: Store, snapshot: Snapshot, load: Proposal, most: int, build_mode: str, run: Run) -> None:
     """Commit index segments that loads before ``load`` failed to build. Best effort: raises nothing."""
     if not most:
         return
     try:
         broken = {entry["index_id"] for entry in load.add_index if entry.get("reason")}
-        add, remove = caught_up(store, snapshot, most, broken, told, run)
+        add, remove = caught_up(store, snapshot, most, broken, build_mode, run)
         if add or remove:
             add_entries(store, snapshot, Operation("catch up index"), tuple(add), tuple(remove))
     except Exception:  # noqa: BLE001  # the load is committed: what is missing stays listed

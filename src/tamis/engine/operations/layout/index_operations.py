@@ -118,7 +118,7 @@ def create_index(
     columns: Sequence[str] | str,
     build: str = "with_write",
     *,
-    told: str = "",
+    build_mode: str = "",
     run: Run = run_here,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
@@ -138,7 +138,7 @@ def create_index(
     if build == "deferred":
         return after, Result(after.version)
     try:
-        return repair_index(store, after, name, told=told, run=run, progress=progress)
+        return repair_index(store, after, name, build_mode=build_mode, run=run, progress=progress)
     except TamisError as error:
         raise build_failed(
             f"The index {name!r} was made, but could not be built: {error.message}",
@@ -180,7 +180,7 @@ def repair_index(
     name: str | None = None,
     segments: Sequence[str] | None = None,
     *,
-    told: str = "",
+    build_mode: str = "",
     run: Run = run_here,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
@@ -208,7 +208,7 @@ def repair_index(
                 int(parts["bytes"].to_numpy()[~todo].sum()), f"{index.name}: {len(refs)} of {len(parts)} parts to read"
             )
         for step in _steps(refs):
-            made = entry(store, snapshot.head, index, step, told, _watched(run, progress))
+            made = entry(store, snapshot.head, index, step, build_mode, _watched(run, progress))
             snapshot = add_entries(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
             total = replace(
                 total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"]

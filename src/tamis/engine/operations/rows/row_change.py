@@ -80,8 +80,10 @@ class RowChange:
             delete_rows=thinned,
             operation_id=new_id(),
         )
-        told = Options.resolve(None, None, snapshot.head.properties)
-        after = commit_indexed(store, snapshot.head, proposal, told.index_build, run, catch_up=told.index_catch_up)
+        options = Options.resolve(None, None, snapshot.head.properties)
+        after = commit_indexed(
+            store, snapshot.head, proposal, options.index_build, run, catch_up=options.index_catch_up
+        )
         return after, replace(result, version=after.version)
 
 
@@ -102,11 +104,11 @@ def read_set(conjuncts: Sequence[Expr], options: Options) -> ReadSet:
     if not conjuncts:
         return ReadSet(zone=options.timezone, ansi=options.ansi)
     named = tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
-    text = " AND ".join(f"({_told(c)})" for c in conjuncts)
+    text = " AND ".join(f"({_conjunct_text(c)})" for c in conjuncts)
     return ReadSet(text, named, options.timezone, options.ansi, options.stats_filter)
 
 
-def _told(conjunct: Expr) -> str:
+def _conjunct_text(conjunct: Expr) -> str:
     """Format a conjunct for the log, truncating long lists. Conflicts are judged by the conjunct itself."""
     long = any(isinstance(node, Literals) and len(node.array) > MOST_TOLD for node in conjunct.walk())
     return short_sql(conjunct) if long else to_sql(conjunct)

@@ -55,9 +55,9 @@ def evolve(
             check_format(head.format, head.schema)
             for gone in set(head.dropped) - set(base.head.dropped):
                 check_drop(base.head, gone.id, gone.name)
-        name, told = described(base.head, head)
+        name, parameters = described(base.head, head)
         proposal = Proposal(
-            operation=Operation(name if operation == "schema" else operation, parameters=told),
+            operation=Operation(name if operation == "schema" else operation, parameters=parameters),
             read_version=base.version,
             head=head,
             operation_id=operation_id,

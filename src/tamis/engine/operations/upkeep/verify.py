@@ -146,11 +146,11 @@ def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator
         if listed.get(path, size) != size:
             yield "WRONG_SIZE", path, f"It has {listed[path]} bytes and should have {size}."
     facts = [*PART_COLUMNS, *(EXTERNAL_COLUMNS if snapshot.head.sources else ())]
-    told = Snapshot.at(store, snapshot.commit)
-    told._avoid = _Everything()
+    reread = Snapshot.at(store, snapshot.commit)
+    reread._avoid = _Everything()
     for name, mine, theirs in (
-        ("segments", snapshot.segments, told.segments),
-        ("parts", snapshot.parts(None).select(facts), told.parts(None).select(facts)),
+        ("segments", snapshot.segments, reread.segments),
+        ("parts", snapshot.parts(None).select(facts), reread.parts(None).select(facts)),
     ):
         if not mine.equals(theirs):
             yield "ROLLUP_DIFFERS", f"_tamis/rollup ({name})", "Rollups and the commits below them do not say the same."

@@ -59,20 +59,22 @@ def _entries_against_rows(
     refs = PartRefs(parts, np.zeros(len(parts), dtype=np.bool_))
     for at in np.unique(covered.holder[covered.holder >= 0]).tolist():
         count = len(covered.built[at].covers(store))
-        told = _reduced(_told(store, snapshot, covered, at, spec), count)
+        indexed = _reduced(_index_entries(store, snapshot, covered, at, spec), count)
         mine = np.flatnonzero(covered.holder == at).tolist()
         for place in mine:
             ordinal = int(covered.ordinal[place])
             true = _reduced(entries_of([(ordinal, refs[place])], spec), count)
-            if (told[0][ordinal], told[1][ordinal]) != (true[0][ordinal], true[1][ordinal]):
+            if (indexed[0][ordinal], indexed[1][ordinal]) != (true[0][ordinal], true[1][ordinal]):
                 said = (
-                    f"The index {index.name!r} has {told[0][ordinal]} entries "
+                    f"The index {index.name!r} has {indexed[0][ordinal]} entries "
                     f"for part {refs[place].part_id} of {refs[place].rows} rows"
                 )
                 yield "INDEX_LIES", refs[place].path, f"{said}, and they are not its rows and values."
 
 
-def _told(store: Store, snapshot: Snapshot, covered: Coverage, at: int, spec: BuildSpec) -> Iterator[pa.RecordBatch]:
+def _index_entries(
+    store: Store, snapshot: Snapshot, covered: Coverage, at: int, spec: BuildSpec
+) -> Iterator[pa.RecordBatch]:
     """Yield the entries of an index segment: values, the part's ordinal, the row."""
     schemas = schemas_of(covered.index, snapshot.head)
     read = ReadSpec(

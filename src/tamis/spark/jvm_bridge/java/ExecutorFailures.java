@@ -22,7 +22,7 @@ public final class ExecutorFailures {
         context.addSparkListener(new Watch(context));
     }
 
-    private static boolean told(String text) {
+    private static boolean namesPackage(String text) {
         return text != null
             && (text.contains("[MISSING_PACKAGE] The executor on ") || text.contains("[VERSION_DIFFERS] The executor on "));
     }
@@ -35,7 +35,7 @@ public final class ExecutorFailures {
         public void onTaskEnd(SparkListenerTaskEnd event) {
             if (!(event.reason() instanceof ExceptionFailure)) return;
             ExceptionFailure failure = (ExceptionFailure) event.reason();
-            if (!told(failure.description())) return;
+            if (!namesPackage(failure.description())) return;
             try {
                 end(event.stageId(), event.stageAttemptId(), failure);
             } catch (Throwable anotherScheduler) {

@@ -50,7 +50,10 @@ def _run(catalog: Any, arguments: dict[str, Any], verb: str, *given: Any, builds
     if builds:
         session = catalog.bridge.active_session()
         conf = catalog.bridge.dict(session._jsparkSession.sessionState().conf().settings(), "tamis.")
-        more = {"told": Options.resolve(None, conf, snapshot.head.properties).index_build, "run": by_spark(session)}
+        more = {
+            "build_mode": Options.resolve(None, conf, snapshot.head.properties).index_build,
+            "run": by_spark(session),
+        }
     _, done = getattr(verbs, verb)(store, snapshot, *given, **more)
     return numbers(done.as_dict())
 

@@ -41,15 +41,15 @@ def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 
 def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    told, hours = arguments["retention"], arguments["retention_hours"]
-    if told is not None and hours is not None:
+    retention, hours = arguments["retention"], arguments["retention_hours"]
+    if retention is not None and hours is not None:
         raise InvalidInput(
             "Both retention and retention_hours are given.",
             code="BAD_RETENTION",
             name="retention",
             remedy="Give retention or retention_hours.",
         )
-    keep = timedelta(hours=hours) if hours is not None else timedelta(days=7) if told is None else told
+    keep = timedelta(hours=hours) if hours is not None else timedelta(days=7) if retention is None else retention
     found = named_table(catalog, arguments).vacuum(
         keep, dry_run=arguments["dry_run"], below_retention=arguments["below_retention"]
     )
@@ -116,7 +116,7 @@ PROCEDURES = (
         (
             TABLE,
             Parameter(
-                "retention_hours", "double", "NULL", "How far back versions stay readable: seven days unless told"
+                "retention_hours", "double", "NULL", "How far back versions stay readable: by default seven days"
             ),
             Parameter(
                 "dry_run",
@@ -155,7 +155,7 @@ PROCEDURES = (
     ),
     Procedure(
         "changes",
-        "Rows that changed after one version up to another (the newest unless told)",
+        "Rows that changed after one version up to another (by default the newest)",
         (
             TABLE,
             Parameter("from_version", "long"),

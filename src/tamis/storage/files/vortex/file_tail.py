@@ -15,7 +15,7 @@ _LEAST = 64 * 2**10
 
 
 def tail_length(file: bytes) -> int:
-    """Return how many bytes at the end of a Vortex file are its tail; a safe number if that cannot be told."""
+    """Return how many bytes at the end of a Vortex file are its tail; a safe number if that is not known."""
     version_and_length = struct.unpack("<HH", file[-8:-4])
     postscript = file[-8 - version_and_length[1] : -8]
     try:

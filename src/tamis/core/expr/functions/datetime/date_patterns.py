@@ -92,12 +92,12 @@ def larger_field(pattern: str) -> int | None:
     return first if first is not None and names == _SORTING[first : first + len(names)] else None
 
 
-def _larger(local: Numbers, left_out: int) -> Numbers:
+def _larger(local: Numbers, missing_fields: int) -> Numbers:
     """Return the year, month, … or second in which a local time lies."""
     days = local // DAY
-    if left_out <= 2:
-        return trunc_days(days, ["year", "month"][left_out - 1])
-    return local // [DAY, HOUR, MINUTE, SECOND][left_out - 3]
+    if missing_fields <= 2:
+        return trunc_days(days, ["year", "month"][missing_fields - 1])
+    return local // [DAY, HOUR, MINUTE, SECOND][missing_fields - 3]
 
 
 def _constant_pattern(arg: Expr) -> bool:
@@ -146,15 +146,15 @@ def _named(names: list[str], index: Numbers, text: str, whole: int) -> Datum:
 
 def _plain_years(call_: Call, bounds: Bounds) -> Mask:
     """Return where all years have four digits and the pattern sorts, always or within these bounds."""
-    left_out = larger_field(_pattern(call_))
-    ok: Mask = np.asarray(left_out is not None)
+    missing_fields = larger_field(_pattern(call_))
+    ok: Mask = np.asarray(missing_fields is not None)
     for bound in bounds[0]:
         values, mask = numbers(bound), nulls(bound)
         ok = ok & (values >= _FIRST + DAY) & (values < _LAST - DAY) & (True if mask is None else ~mask)
-    if not left_out or not ok.any():
+    if not missing_fields or not ok.any():
         return ok
     z = zone(call_.zone or "UTC")
-    first, last = (_larger(z.local(np.where(ok, numbers(b), 0)), left_out) for b in bounds[0])
+    first, last = (_larger(z.local(np.where(ok, numbers(b), 0)), missing_fields) for b in bounds[0])
     return np.asarray(ok & (first == last))
 
 

@@ -131,7 +131,7 @@ def _keeps_all_bits(call: Call, bounds: Bounds) -> Mask:
     return np.asarray(ok)
 
 
-def _keeps_its_sign(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
+def _bounds_share_sign(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where both bounds have the same sign, so that their order is that of unsigned numbers."""
     lo, hi = (raw(b) for b in bounds[0])
     return np.asarray((lo >= 0) | (hi < 0))
@@ -144,7 +144,7 @@ for _name, _sqls, _catalyst, _guard, _note in (
         "shift_right_unsigned",
         ("shiftrightunsigned", ">>>"),
         "ShiftRightUnsigned",
-        _keeps_its_sign,
+        _bounds_share_sign,
         "while the sign stays",
     ),
 ):

@@ -53,7 +53,7 @@ def _computed(call_: Call, args: list[Datum]) -> Evaluated:
     return outcome(build(out, null, to_arrow_type(DOUBLE)), bad, call_.mode, "It has no logarithm.")
 
 
-def _keeps_its_sign(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
+def _one_side_of_zero(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where no bound lies on the other side of zero."""
     zero = scalar(0.0, DOUBLE)
     lo, hi = bounds[0]
@@ -86,7 +86,7 @@ for _name, _catalyst in (
             catalyst=(_catalyst,),
             claims=lambda c: (_FALLS.get(c.function, Claim.UP),),
             partial=lambda c: Partial.OUTSIDE if c.function == "log1p" else Partial.NEVER,
-            guard=_keeps_its_sign if _name == "cosh" else None,
+            guard=_one_side_of_zero if _name == "cosh" else None,
             nan=lambda c: NaN.SAME if c.function in _INSIDE_ONE else NaN.KEPT,
             rule="approximate",
             approximate=True,
