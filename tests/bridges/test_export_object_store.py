@@ -21,7 +21,7 @@ from tamis.bridges.export import delta_log, iceberg_metadata
 from tamis.errors import Conflict
 from tests.bridges.exported_tables import made, rows, values_of
 from tests.moto_server import moto
-from tests.storage.fake_s3 import serve
+from tests.storage.fake_s3 import FakeS3, serve
 
 BOTH = {"tamis.export": "iceberg, delta"}
 
@@ -82,7 +82,7 @@ def test_exports_follow_commits(options: dict[str, Any], name: str) -> None:
 
 def test_exporters_race_by_conditional_writes() -> None:
     """Each exports the version that it knows; none overwrites another's, and the newest one wins."""
-    with serve() as (options, handler):
+    with serve(FakeS3) as (options, handler):
         table = made("s3://bucket/race", storage_options=options)
         opened = []
         for at in range(4):
@@ -111,7 +111,7 @@ def test_exporters_race_by_conditional_writes() -> None:
 def test_a_foreign_commit_at_the_last_moment_is_not_overwritten(
     monkeypatch: pytest.MonkeyPatch, name: str, module: ModuleType, function: str, path: str
 ) -> None:
-    with serve() as (options, _):
+    with serve(FakeS3) as (options, _):
         table = made("s3://bucket/foreign", storage_options=options)
         table.export(name)
         table.append(rows(60))

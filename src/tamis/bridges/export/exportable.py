@@ -12,7 +12,7 @@ from tamis.bridges.export.export_parts import parts_of
 from tamis.core.types import BINARY_COLLATION, NULL, VARIANT, DataType, DayTimeInterval, Field, Schema, String, Time
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
-from tamis.storage.commit_log.features import DELETION_VECTORS
+from tamis.storage.commit_log.features import DELETION_VECTORS, EXTERNAL_PARTS
 
 REWRITE = (
     "Rewrite the older parts, by compact(cluster_by=[…]) with any two columns or by overwriting the table with its "
@@ -57,14 +57,15 @@ def check_exportable(snapshot: Snapshot, target: Target, added: pa.Table) -> tup
             name=snapshot.store.url,
             remedy="Append rows, or create it with a schema.",
         )
-    unknown = sorted(set(snapshot.head.reader_features) - {DELETION_VECTORS})
+    unknown = sorted(set(snapshot.head.reader_features) - {DELETION_VECTORS, EXTERNAL_PARTS})
     if unknown:
         raise InvalidInput(
             f"An export cannot express the feature {unknown[0]}.",
             code="EXPORT_FEATURE",
             name=unknown[0],
-            remedy="Compact the table so that it needs the feature no longer, or read it by Tamis.",
+            remedy="Read the table by Tamis.",
         )
+    _check_own_files(added)
     for field in _inner(schema):
         if target.refused_types(field.type):
             name = schema.path_text(field)
@@ -107,6 +108,18 @@ def live_schemas(snapshot: Snapshot) -> list[Schema]:
 
 def _inner(schema: Schema) -> Iterator[Field]:
     yield from (field for _, field in schema.walk())
+
+
+def _check_own_files(added: pa.Table) -> None:
+    if "source" not in added.column_names or added["source"].null_count == len(added):
+        return
+    part = added.filter(added["source"].is_valid())["path"][0].as_py()
+    raise InvalidInput(
+        f"The file {part} of a source is not in the table's folder, where an export could name it.",
+        code="EXPORT_SOURCE",
+        name=part,
+        remedy="Read the source itself, or overwrite the table with its own rows and export it then.",
+    )
 
 
 def _check_formats(added: pa.Table) -> None:
