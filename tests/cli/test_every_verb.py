@@ -33,6 +33,7 @@ VERBS = [
     Verb("merge", "MERGE", ("merge", T, ROWS, *MATCHED), "Merging"),
     Verb("upsert", "MERGE", ("upsert", T, ROWS, "--on", "n"), "Upserting"),
     Verb("compact", "compact", ("compact", T), "Compacting"),
+    Verb("analyze", "analyze", ("analyze", T), "Analyzing"),
     Verb("vacuum", "vacuum", ("vacuum", T, "--retention", "0s", "--below-retention", "--yes"), "Removing"),
     Verb("restore", "restore", ("restore", T, "2"), "Restoring"),
     Verb("verify", "verify", ("verify", T), "Verifying"),

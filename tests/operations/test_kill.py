@@ -136,6 +136,35 @@ def test_killed_at_every_write(verb: str, grown: Store, monkeypatch: pytest.Monk
     assert landed == sorted(landed)  # one moment at which it lands
 
 
+def test_an_analysis_killed_at_every_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows are always the same, and the next call learns the rest."""
+    made = tamis.create("memory://kill-analysis", SCHEMA, properties={"tamis.stats.collect": "off"})
+    for first in (0, 10):
+        made.append(rows(*range(first, first + 10)))
+    made.delete("id = 3")
+    made.create_index("by_id", ["id"])
+    before, outlived, at = seen(made), False, 0
+    while not outlived:
+        of = tamis.open(copy(made.store).url)
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "_run", dying(at, [0]))
+            with contextlib.suppress(Killed):
+                of.analyze()
+                outlived = True
+        forget()
+        of, at = tamis.open(of.path), at + 1
+        assert seen(of) == before
+        of.analyze()
+        of.refresh()
+        assert of.analyze().parts == 0
+        assert of.explain("id = 1000").parts.kept == 0
+        assert [index.missing for index in of.indexes()] == [{}]
+        of.vacuum(timedelta(0), dry_run=False, below_retention=True)
+        assert seen(of) == before
+        assert of.verify().ok
+    assert at > 2
+
+
 NUMBERING: dict[str, Callable[[tamis.Table], object]] = {
     "append": lambda of: of.append(numbered_rows(50)),
     "overwrite": lambda of: of.overwrite(numbered_rows(1, 50), "x < 2", allow_outside=True),

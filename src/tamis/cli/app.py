@@ -18,6 +18,7 @@ import typer
 import tamis
 from tamis.cli import change, constraint, demo_command, index, query_commands, restore, rows, schema, spark_commands
 from tamis.cli.adopt import adopt
+from tamis.cli.analyze import analyze
 from tamis.cli.compact import compact
 from tamis.cli.export import export
 from tamis.cli.output import fail, print_note
@@ -99,6 +100,7 @@ for _command in (
     rows.merge,
     restore.restore,
     sync,
+    analyze,
     compact,
     vacuum,
     verify,

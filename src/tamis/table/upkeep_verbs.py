@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.bridges.export.current_exports import follow_vacuum
 from tamis.engine import operations
-from tamis.engine.operations import Changes, Compacted, CompactionPlan, FeedForm, Result, Vacuumed, Verification
+from tamis.engine.operations import (
+    Analyzed,
+    Changes,
+    Compacted,
+    CompactionPlan,
+    FeedForm,
+    Result,
+    Vacuumed,
+    Verification,
+)
 from tamis.engine.operations.layout.curve_clustering import layout_of
+from tamis.engine.operations.upkeep.part_analysis import learn_here
 from tamis.engine.scan import Options
 from tamis.engine.scan.column_selection import names_of
 from tamis.engine.scan.scan_options import check_bound
@@ -76,6 +86,39 @@ class UpkeepVerbs:
             workers=None
             if spark is None
             else importlib.import_module("tamis.spark.write.spark_compact").by_executors(spark),
+            progress=progress,
+        )[1]
+
+    def analyze(
+        self,
+        row_filter: RowFilter | None = None,
+        *,
+        max_bytes: int | None = None,
+        max_seconds: float | None = None,
+        spark: Any = None,
+        progress: operations.Progress | None = None,
+    ) -> Analyzed:
+        """Learn the full statistics of parts that lack them, by reading each once; the table's rows do not change.
+
+        These are the files of an adopted table, of which only footers were read, and parts that were written with
+        ``tamis.stats.collect=off``. Each commit lands a batch of parts; a call that was stopped is continued by the
+        next. It reads at most about ``max_bytes`` and starts no batch that would end after ``max_seconds``.
+        ``row_filter`` limits it to parts that may match. With ``spark``, its executors do the work.
+        Raises ``CorruptData`` (``SOURCE_CHANGED``) naming a file that is not as it was adopted.
+        """
+        self._writable()
+        check_bound("max_bytes", max_bytes, 1)
+        check_bound("max_seconds", max_seconds, 0)
+        snapshot = self._newest()
+        options = self._options(snapshot.head)
+        executors = None if spark is None else importlib.import_module("tamis.spark.write.spark_analyze")
+        return operations.analyze(
+            self._store,
+            snapshot,
+            parse_filter(row_filter, snapshot.schema, options)[0],
+            options,
+            limits=operations.Limits(max_bytes, max_seconds),
+            learn=learn_here if executors is None else executors.learn_by_executors(spark),
             progress=progress,
         )[1]
 

@@ -11,10 +11,12 @@ from tamis.engine.operations.rows.merge_plan import MergeClause
 from tamis.engine.operations.rows.overwrite import overwrite
 from tamis.engine.operations.rows.restore import restore
 from tamis.engine.operations.rows.update import update
+from tamis.engine.operations.upkeep.analyze import Analyzed, analyze
 from tamis.engine.operations.upkeep.vacuum import Vacuumed, retention_of, vacuum
 from tamis.engine.operations.upkeep.verify import Verification, verify
 
 __all__ = [
+    "Analyzed",
     "Changes",
     "Compacted",
     "CompactionPlan",
@@ -25,6 +27,7 @@ __all__ = [
     "Result",
     "Vacuumed",
     "Verification",
+    "analyze",
     "append",
     "changes",
     "compact",

@@ -17,15 +17,14 @@ from tamis.core.stats import Collector
 from tamis.core.stats.collection_limits import limits_within
 from tamis.core.stats.columns.clustering_tuples import ends
 from tamis.core.stats.columns.page_statistics import NOTE, PageStatistics
-from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS, PACKED, packed
-from tamis.core.stats.json_paths.path_rows import table_of
-from tamis.core.stats.statistics_budget import Priorities, budget, trim
+from tamis.core.stats.statistics_budget import budget
 from tamis.core.types import Schema
 from tamis.engine.part_writer.clustering_order import Order
 from tamis.engine.part_writer.conformed_batches import conform
 from tamis.engine.part_writer.document_shredding import Shredder
 from tamis.engine.part_writer.identity_values import Numbering, numbered
 from tamis.engine.part_writer.row_checks import tested
+from tamis.engine.part_writer.trimmed_statistics import trimmed_statistics
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Constraint
 from tamis.storage.commit_log.checked_parts import with_checked
@@ -232,21 +231,10 @@ class _Part:
         return with_checked(made, checks) if checks else made
 
     def _statistics(self) -> dict[str, pa.Array]:
-        """Return statistics within the budget.
-
-        JSON path statistics are packed; the committer unpacks them.
-        """
         if self._collector is None:
             return {}
         room = budget(self._spec.stats_bytes, self._rows)
-        priorities = Priorities(frozenset(self._spec.keep), frozenset(self._spec.recent))
-        left = trim(self._collector.figures(), self._collector.documents(), room, priorities)
-        found = left.statistics
-        for name, value in ((DROPPED, left.dropped + self._collector.uncollected_fields), (EXCESS, left.excess)):
-            if value:
-                found[name] = pa.array([value], pa.int32())
-        rows = table_of(left.documents)
-        return found if rows is None else found | {PACKED: pa.array([packed(rows)], pa.binary())}
+        return trimmed_statistics(self._collector, room, self._spec.keep, self._spec.recent)
 
     def _ends(self) -> dict[str, pa.Array]:
         """Return the first and last clustering tuple of a sorted part."""

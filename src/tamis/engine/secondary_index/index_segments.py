@@ -8,12 +8,13 @@ a copy of the table's state.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
@@ -101,6 +102,47 @@ def covers_json(store: Store, segment_id: str, covers: Sequence[str]) -> Any:
     return keep(
         store, [pa.table([pa.array(covers, pa.string())], schema=_COVERS)], _COVERS, _path(segment_id, "covers")
     ).to_json()
+
+
+def with_covers(store: Store, entry: IndexSegment, covers: Sequence[str]) -> dict[str, Any]:
+    """Return a new entry for the same index parts, or of the same reason, with other base parts at the same places."""
+    if entry.parts is None:
+        return unbuilt(store, entry.index_id, covers, entry.reason or "")
+    segment_id = new_id()
+    return {
+        "segment_id": segment_id,
+        "index_id": entry.index_id,
+        "micros": entry.micros,
+        "schema_id": entry.schema_id,
+        "rows": entry.rows,
+        "bytes": entry.bytes,
+        "count": entry.count,
+        "scheme": entry.scheme,
+        "manifest": entry.parts.to_json(),
+        "covers": covers_json(store, segment_id, covers),
+    }
+
+
+def renamed_covers(
+    snapshot: Snapshot, store: Store, names: Mapping[str, str]
+) -> tuple[tuple[dict[str, Any], ...], tuple[str, ...]]:
+    """Return the entries to add and the ids of those to remove, so that indexes cover parts under new ids.
+
+    ``names`` gives the new id by the old one, of parts over the same file. An entry that cannot be read stays.
+    """
+    old, new = pa.array(list(names), pa.string()), pa.array(list(names.values()), pa.string())
+    add, remove = [], []
+    for entry in entries(snapshot):
+        try:
+            covers = entry.covers(store)
+        except TamisError:
+            continue
+        at = pc.index_in(covers, value_set=old)
+        if at.null_count == len(at):
+            continue
+        add.append(with_covers(store, entry, pc.coalesce(new.take(at), covers).to_pylist()))
+        remove.append(entry.segment_id)
+    return tuple(add), tuple(remove)
 
 
 def _path(segment_id: str, table: str) -> str:

@@ -26,6 +26,9 @@ PART_COLUMNS = (
 )
 """The manifest columns that every part has; statistics follow (``tamis.core.stats.statistics_columns``)."""
 
+ANALYZED = "analyzed"
+"""bool: the part's statistics were learned by reading it after it had become a part; may be absent."""
+
 
 @dataclass(frozen=True, slots=True)
 class IndexPath:

@@ -89,6 +89,11 @@ class PartSource:
         ref = self.ref
         if ref.source is None or ref.etag is not None or (self.remote and ref.modified_micros is None):
             return
+        self.check_listed()
+
+    def check_listed(self) -> None:
+        """Raise ``CorruptData`` (``SOURCE_CHANGED``) if the store names another state of the file than its part."""
+        ref = self.ref
         try:
             entry = self._store.entry(ref.path)
         except NotFound as error:

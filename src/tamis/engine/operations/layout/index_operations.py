@@ -36,7 +36,7 @@ from tamis.engine.secondary_index import (
 from tamis.engine.secondary_index.index_build import build_failed
 from tamis.engine.secondary_index.index_damage import damaged, index_sizes, sentences
 from tamis.engine.secondary_index.index_definition import names
-from tamis.engine.secondary_index.index_segments import IndexSegment, covers_json, entries, unbuilt
+from tamis.engine.secondary_index.index_segments import IndexSegment, entries, unbuilt, with_covers
 from tamis.engine.secondary_index.index_upkeep import entry, refs_of
 from tamis.errors import InvalidInput, TamisError
 from tamis.storage.commit_log import Head, IndexDefinition, Operation, Snapshot, commit, load
@@ -44,7 +44,6 @@ from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
 from tamis.storage.files import PartRef
 from tamis.storage.files.file_check import Problem
 from tamis.storage.object_store import Store
-from tamis.world import new_id
 
 STEP_ROWS = 50_000_000
 """Rows that a repair step covers before it commits."""
@@ -302,30 +301,10 @@ def drop_index_segments(
             continue
         remove.append(e.segment_id)
         if set(covers) - gone:
-            add.append(_without(store, e, covers, gone))
+            # ordinals stay, so a part that is dropped is replaced by an id that no part has
+            add.append(with_covers(store, e, ["" if part in gone else part for part in covers]))
     if not remove:
         return snapshot, Result(snapshot.version)
     operation = Operation("drop index segments", {"index": index.name, "segments": list(segments)})
     after = add_entries(store, snapshot, operation, tuple(add), tuple(remove))
     return after, Result(after.version)
-
-
-def _without(store: Store, e: Any, covers: Sequence[str], gone: set[str]) -> dict[str, Any]:
-    """Return an entry for the same index parts with reduced coverage.
-
-    Ordinals stay, so dropped parts are replaced by an id that no part has.
-    """
-    segment_id = new_id()
-    assert e.parts is not None
-    return {
-        "segment_id": segment_id,
-        "index_id": e.index_id,
-        "micros": e.micros,
-        "schema_id": e.schema_id,
-        "rows": e.rows,
-        "bytes": e.bytes,
-        "count": e.count,
-        "scheme": e.scheme,
-        "manifest": e.parts.to_json(),
-        "covers": covers_json(store, segment_id, ["" if part in gone else part for part in covers]),
-    }

@@ -24,6 +24,7 @@ from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
 from tamis.storage.commit_log.checked_parts import with_checked
 from tamis.storage.commit_log.commit_objects import read_commits
+from tamis.storage.commit_log.model import ANALYZED
 from tamis.storage.commit_log.retry_policy import RESTORES
 from tamis.storage.commit_log.table_constraints import enforced
 from tamis.storage.commit_log.vacuum_marker import let_go
@@ -101,7 +102,7 @@ def _check_values(then: Snapshot, now: Snapshot) -> None:
 
 def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Result]:
     ids = frozenset(i for schema in now.head.schemas for i in schema.by_id)
-    before, after = with_age(then, then.parts(None, ids)), now.parts(None)
+    before, after = _with_analyzed(then, with_age(then, then.parts(None, ids))), now.parts(None)
     stay = _stay(before, after)
     back = before.filter(pc.invert(pc.is_in(before["part_id"], value_set=stay)))
     gone = after.filter(pc.invert(pc.is_in(after["part_id"], value_set=stay)))
@@ -116,7 +117,7 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
     if checks:
         other = set(before["part_id"].to_pylist()) - set(back["part_id"].to_pylist())
         check_rows(store, Snapshot(store, then.commit, now.head), checks, other)
-    manifest, vectors = _again(back.append_column(PACKED, _paths(then, back, ids)))
+    manifest, vectors = added_again(back.append_column(PACKED, _paths(then, back, ids)))
     proposal = Proposal(
         operation=Operation("restore", {"version": then.version}, result.metrics()),
         read_version=now.version,
@@ -133,6 +134,11 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
     return made, replace(result, version=made.version)
 
 
+def _with_analyzed(snapshot: Snapshot, parts: pa.Table) -> pa.Table:
+    told = snapshot.table("parts", ("part_id", ANALYZED))
+    return parts.append_column(ANALYZED, told[ANALYZED]) if ANALYZED in told.column_names else parts
+
+
 def _stay(before: pa.Table, after: pa.Table) -> pa.Array:
     """Return the ids of parts that are live in both with the same rows."""
     at = pc.index_in(before["part_id"].combine_chunks(), value_set=after["part_id"].combine_chunks())
@@ -143,7 +149,7 @@ def _stay(before: pa.Table, after: pa.Table) -> pa.Array:
     return both["part_id"].filter(same).combine_chunks()
 
 
-def _again(parts: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
+def added_again(parts: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
     """Return a manifest of new parts over the files of ``parts``, and their deletion vectors."""
     names = pa.array([new_id() for _ in range(len(parts))], pa.string())
     pairs = zip(names.to_pylist(), parts["deletion"].to_pylist(), strict=True)

@@ -40,6 +40,16 @@ def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     return numbers(found.as_dict())
 
 
+def _analyze(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    done = named_table(catalog, arguments).analyze(
+        row_filter(arguments),
+        max_bytes=arguments["max_bytes"],
+        max_seconds=arguments["max_seconds"],
+        spark=catalog.bridge.active_session(),
+    )
+    return numbers(done.as_dict())
+
+
 def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     retention, hours = arguments["retention"], arguments["retention_hours"]
     if retention is not None and hours is not None:
@@ -109,6 +119,18 @@ PROCEDURES = (
             ROW_FILTER,
         ),
         _compact,
+    ),
+    Procedure(
+        "analyze",
+        "Learns the full statistics of parts that lack them, such as adopted files",
+        (
+            TABLE,
+            FILTER,
+            Parameter("max_bytes", "long", "NULL"),
+            Parameter("max_seconds", "double", "NULL"),
+            ROW_FILTER,
+        ),
+        _analyze,
     ),
     Procedure(
         "vacuum",

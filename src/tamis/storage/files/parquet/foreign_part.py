@@ -34,6 +34,14 @@ def open_foreign_parquet(store: Store, ref: PartRef, schema: Schema, source: Sou
     return ForeignParquetPart(part, schema, footer_of(part), source)
 
 
+def check_still_there(store: Store, ref: PartRef, source: Source) -> None:
+    """Raise ``CorruptData`` (``SOURCE_CHANGED``, ``PART_MISSING``) if the file is no longer the one that was adopted.
+
+    ``store`` is that of the table. The store is asked, whatever it said before.
+    """
+    PartSource(source_store(store, source), ref).check_listed()
+
+
 def source_store(store: Store, source: Source) -> Store:
     """Return the store of a source, reached with the options of the table's store.
 

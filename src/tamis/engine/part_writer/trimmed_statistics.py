@@ -1,0 +1,29 @@
+"""The statistics of a part's manifest row, within the budget for as many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from tamis.core.stats import Collector
+from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS, PACKED, packed
+from tamis.core.stats.json_paths.path_rows import table_of
+from tamis.core.stats.statistics_budget import Priorities, trim
+
+Places = Iterable[tuple[int, str]]
+
+
+def trimmed_statistics(collector: Collector, room: int, keep: Places, recent: Places) -> dict[str, pa.Array]:
+    """Return what ``collector`` found, in at most ``room`` bytes; see ``statistics_budget`` for what is kept longest.
+
+    JSON path statistics are packed; the committer unpacks them.
+    """
+    priorities = Priorities(frozenset(keep), frozenset(recent))
+    left = trim(collector.figures(), collector.documents(), room, priorities)
+    found = left.statistics
+    for name, value in ((DROPPED, left.dropped + collector.uncollected_fields), (EXCESS, left.excess)):
+        if value:
+            found[name] = pa.array([value], pa.int32())
+    rows = table_of(left.documents)
+    return found if rows is None else found | {PACKED: pa.array([packed(rows)], pa.binary())}
