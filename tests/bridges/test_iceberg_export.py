@@ -22,15 +22,15 @@ from pyiceberg.expressions import GreaterThan
 from pyiceberg.table import StaticTable
 
 import tamis
-from tamis.bridges.export import iceberg_manifests
+from tamis.bridges.export import iceberg_manifests, iceberg_metadata
 from tamis.bridges.export.iceberg_avro import avro_rows
 from tamis.bridges.export.iceberg_bounds import serialized
 from tamis.bridges.export.iceberg_export import export_iceberg
 from tamis.core.types import BOOLEAN, BYTE, DATE, DOUBLE, LONG, STRING, DataType
 from tamis.core.types import Decimal as DecimalType
-from tamis.errors import Conflict, InvalidInput, TamisError
+from tamis.errors import Conflict, InvalidInput, StoreUnavailable, TamisError
 from tamis.storage.commit_log import load
-from tamis.storage.object_store import open_store
+from tamis.storage.object_store import Store, open_store
 from tests.bridges.exported_tables import CHANGES, RENAMES, append_parts, expected, made, rows, values_of, widen
 from tests.bridges.foreign_readers import iceberg_by_polars, iceberg_by_pyiceberg, metadata_file
 from tests.storage.faults import FAULTS, FaultyStore, Plan
@@ -369,6 +369,40 @@ def test_a_fault_at_any_request_leaves_an_export_that_heals(tmp_path: Path, faul
         if calls <= index:
             break
     assert 0 < calls < 100
+
+
+def test_a_hint_that_was_not_written_is_a_problem_and_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise StoreUnavailable("planted", name="x")
+
+    table = made(tmp_path / "t", properties={"tamis.export": "iceberg"})
+    with monkeypatch.context() as patch:
+        patch.setattr(iceberg_metadata, "write_hint", fails)
+        table.append(rows(50))
+    assert iceberg_by_pyiceberg(table.path) != expected(table)
+    (row,) = table.refresh().exports().to_pylist()
+    assert (row["behind"], row["problem"][:13]) == (0, "[EXPORT_HINT]")
+    assert not table.export("iceberg").written
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+    assert table.exports()["problem"].to_pylist() == [None]
+
+
+def test_an_older_hint_that_comes_late_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(tmp_path / "t")
+    plain = iceberg_metadata.write_hint
+    late: list[int] = []
+
+    def slow(store: Store, number: int) -> None:
+        if not late:
+            late.append(number)
+            table.append(rows(50))
+            tamis.open(table.path).export("iceberg")
+        plain(store, number)
+
+    monkeypatch.setattr(iceberg_metadata, "write_hint", slow)
+    table.export("iceberg")
+    assert late == [1]
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
 
 
 @pytest.mark.parametrize("behind", [True, False])

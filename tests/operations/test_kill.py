@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,13 +14,10 @@ import tamis
 from tamis.storage.commit_log import load
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.store import open_store
+from tests.operations.killed_writers import Killed, dying
 from tests.storage.making import copy, forget
 
 SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("s", pa.string())])
-
-
-class Killed(BaseException):
-    """The process is gone: nothing catches it, and nothing that runs on the way out reaches the store."""
 
 
 def rows(*ids: int, n: int = 0) -> pa.Table:
@@ -79,21 +75,6 @@ def grown() -> Store:
 def seen(of: tamis.Table) -> list[str]:
     names = [name for name in ("id", "n", "s", "more") if name in of.schema.names]
     return sorted(map(repr, of.scan(None, names).to_arrow().to_pylist()))
-
-
-def dying(at: int, count: list[int]) -> Callable[..., Any]:
-    """``Store._run`` that dies before its change number ``at``, which is after the one before, and is dead from then on; ``count`` tells how many there were."""
-    plain = Store._run
-
-    def run(self: Store, action: str, path: str, call: Any, *, create: bool = False) -> Any:
-        if count[0] > at:
-            raise Killed
-        count[0] += action in {"write", "delete"}
-        if count[0] > at:
-            raise Killed
-        return plain(self, action, path, call, create=create)
-
-    return run
 
 
 SOME = ("delete", "update", "upsert", "merge")

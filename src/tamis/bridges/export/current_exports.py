@@ -88,6 +88,8 @@ def _row(store: Store, snapshot: Snapshot, name: str) -> dict[str, object]:
         read = delta_log.read_state if name == "delta" else iceberg_metadata.read_state
         state = read(store, snapshot.head.table_id)
         version = None if state is None else state.table_version
+        if isinstance(state, iceberg_metadata.IcebergState) and iceberg_metadata.hinted(store) != state.number:
+            problem = f"[EXPORT_HINT] {iceberg_metadata.HINT} does not name the newest metadata file. Export again."
     except TamisError as error:
         problem = str(error)
     behind = max(0, snapshot.version - (-1 if version is None else version))

@@ -76,6 +76,8 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
         and state.format_version >= wanted
         and all(s["snapshot-id"] > oldest for s in state.metadata["snapshots"])
     ):
+        if files.hinted(store) != number:  # its writer died before, or could not write it
+            files.write_hint(store, number)
         return Exported("iceberg", state.table_version, number, False)
     root = location_of(store)
     line = _Line(store, root, wanted, list(_usable(state, root, wanted)))

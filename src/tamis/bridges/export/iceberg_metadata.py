@@ -11,12 +11,13 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tamis.bridges.export.export_result import engine_name, foreign_commit, uuid_text
 from tamis.bridges.export.iceberg_manifests import ROW_IDS, snapshot_id
-from tamis.errors import TamisError
+from tamis.errors import NotFound, TamisError
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
 
@@ -79,12 +80,37 @@ def write_metadata(store: Store, number: int, metadata: dict[str, Any]) -> bool:
     metadata["properties"][_CHECKSUM] = _checksum(metadata)
     if not store.put_if_absent(metadata_name(number), json.dumps(metadata).encode()):
         return False
-    try:
-        store.put(HINT, str(number).encode())
-        if number > KEPT:
+    write_hint(store, number)
+    if number > KEPT:
+        with suppress(TamisError):  # it goes with the folder
             store.delete(metadata_name(number - KEPT))
-    except TamisError:
-        pass  # readers that trust the hint look for later files, too; the old file goes with the folder
+    return True
+
+
+def write_hint(store: Store, number: int) -> None:
+    """Name the newest metadata file in the hint, by which many readers find it.
+
+    Who comes late with an older number sees the next file, and goes on: files are written before their hint.
+    """
+    store.put(HINT, str(number).encode())
+    while _exists(store, metadata_name(number + 1)):
+        number += 1
+        store.put(HINT, str(number).encode())
+
+
+def hinted(store: Store) -> int | None:
+    """Return the number of the metadata file that the hint names; None without a usable hint."""
+    try:
+        return int(store.get(HINT))
+    except (NotFound, ValueError):
+        return None
+
+
+def _exists(store: Store, path: str) -> bool:
+    try:
+        store.size(path)
+    except NotFound:
+        return False
     return True
 
 
