@@ -89,6 +89,33 @@ def test_a_credential_is_not_shown(run: Run, tmp_path: Path, option: str) -> Non
     assert "topsecret" not in done.err
 
 
+def test_describe_shows_the_sources(run: Run, tmp_path: Path) -> None:
+    source, place = tmp_path / "source", str(tmp_path / "t")
+    for n in (1, 2):
+        deltalake.write_deltalake(source, pa.table({"n": [n, n + 10]}), mode="append")
+    assert run("adopt", source, place, "--follow").code == 0
+    assert f"delta: {source}, version 1, followed: 2 parts, 2 of them not analyzed" in run("describe", place).out
+    deltalake.DeltaTable(source).delete("n = 1")
+    assert run("sync", place).code == 0
+    assert run("analyze", place, "--where", "n = 2").code == 0
+    (told,) = run("describe", place, "--json").json["sources"]
+    assert told == {
+        "kind": "delta",
+        "location": str(source),
+        "source_version": "2",
+        "followed": True,
+        "parts": 2,
+        "rows": 3,
+        "bytes": told["bytes"],
+        "parts_not_analyzed": 1,
+    }
+    assert tamis.open(place).metadata("sources").to_pylist() == [told]
+    assert run("analyze", place).code == 0
+    assert run("describe", place).out.count("not analyzed") == 0
+    own = tamis.create(tmp_path / "own", "n BIGINT")
+    assert own.metadata("sources").num_rows == 0
+
+
 def test_ingest_names_adopt(run: Run, tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path / "source", pa.table({"n": [1]}))
     done = run("ingest", tmp_path / "t", tmp_path / "source")

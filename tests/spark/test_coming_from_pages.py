@@ -512,6 +512,15 @@ def follow_where_it_lies(shop: Shop) -> None:
     assert shop.ids("followed") == [1, 2, 3]
 
 
+def analyze_adopted_files(shop: Shop) -> None:
+    source = shop.lake.folder / "elsewhere"
+    deltalake.write_deltalake(source, pa.table({"id": [1, 2], "body": ['{"a": 1}', '{"a": 2}']}))
+    shop.lake.sql(f"CALL lake.system.adopt('{source}', 'db.adopted')").collect()
+    done = shop.lake.sql("CALL lake.system.analyze('db.adopted')").collect()[0].asDict()
+    assert (done["parts"], done["later"]) == (1, 0)
+    assert tamis.open(shop.lake.folder / "db" / "adopted").explain("get_json_object(body, '$.a') = '3'").parts.kept == 0
+
+
 def typed_elsewhere(shop: Shop) -> None:
     """Installation and object stores: a newcomer types them in a new environment, and their own tests run them."""
     assert tamis.__version__
@@ -530,6 +539,7 @@ CASES: dict[str, Callable[[Shop], None]] = {
     "convert a table": copy_by_query,
     "bring a table over": copy_from_pyiceberg,
     "use a table where it lies": follow_where_it_lies,
+    "know more about adopted files": analyze_adopted_files,
     "append": append_rows,
     "overwrite all": overwrite_all,
     "overwrite some rows": overwrite_some,

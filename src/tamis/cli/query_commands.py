@@ -112,7 +112,8 @@ def describe(
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"), **point(version, timestamp))
     detail, columns = next(records(held.detail())), held.metadata("columns").to_pylist()
     if json:
-        print_json({**detail, "exports": held.exports().to_pylist(), "columns": columns})
+        more = {"exports": held.exports().to_pylist(), "sources": held.metadata("sources").to_pylist()}
+        print_json({**detail, **more, "columns": columns})
         return
     trimmed = {"statistics_dropped", "statistics_excess_bytes"}  # 0 in most tables
     shown = [

@@ -25,6 +25,7 @@ from tamis.errors import NotFound
 from tamis.storage.commit_log import Snapshot, history, ordered_now
 from tamis.storage.object_store import Store
 from tamis.table.constraint_table import constraints
+from tamis.table.source_listing import source_lines, sources
 from tamis.table.table_definition import PENDING
 
 _UTC = pa.timestamp("us", tz="UTC")
@@ -165,6 +166,7 @@ def detail(store: Store, snapshot: Snapshot) -> pa.Table:
         **_trimmed_statistics(snapshot),
         "properties": [(k, v) for k, v in head.properties.items() if k != PENDING],
         "constraints": [f"{row['name']}: {row['definition']}" for row in constraints(snapshot).to_pylist()],
+        "sources": source_lines(snapshot),
         "reader_features": list(head.reader_features),
         "writer_features": list(head.writer_features),
     }
@@ -201,6 +203,7 @@ TABLES: dict[str, Callable[[Store, Snapshot], pa.Table]] = {
     "schemas": schemas,
     "indexes": lambda _, snapshot: indexes(snapshot),
     "constraints": lambda _, snapshot: constraints(snapshot),
+    "sources": lambda _, snapshot: sources(snapshot),
 }
 
 _COLUMNS = pa.schema(
@@ -241,7 +244,7 @@ _DETAIL = pa.schema(
         *[(name, pa.int64()) for name in ("num_segments", "num_parts", "num_rows", "size_in_bytes")],
         *[(name, pa.int64()) for name in (DROPPED, EXCESS)],
         ("properties", pa.map_(pa.string(), pa.string())),
-        ("constraints", pa.list_(pa.string())),
+        *[("constraints", pa.list_(pa.string())), ("sources", pa.list_(pa.string()))],
         *[("reader_features", pa.list_(pa.string())), ("writer_features", pa.list_(pa.string()))],
     ]
 )

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from tamis.bridges.adoption.external_manifest import external_parts
+from tamis.bridges.adoption.source_sync import SOURCE_VERSION
 from tamis.bridges.sources.source_footers import check_unchanged
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.types import Schema
@@ -56,7 +57,9 @@ class Adoption:
 
 def source_of(table: SourceTable) -> Source:
     """Return the entry of the head for a source that is adopted for the first time."""
-    return Source(new_id(), table.kind, table.root, dict(table.column_names), table.by_field_id, dict(table.properties))
+    version = {} if table.version is None else {SOURCE_VERSION: table.version}
+    properties = {**version, **table.properties}
+    return Source(new_id(), table.kind, table.root, dict(table.column_names), table.by_field_id, properties)
 
 
 def check_places(store: Store, source: Store) -> None:

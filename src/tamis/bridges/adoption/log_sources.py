@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tamis.bridges.adoption.source_sync import POSITION
+from tamis.bridges.adoption.source_sync import POSITION, SOURCE_VERSION
 from tamis.bridges.sources.delta_changes import DeltaPosition, adopted_delta, delta_changes
 from tamis.bridges.sources.delta_source import DeltaOptions, read_delta
 from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_iceberg, iceberg_changes
@@ -40,7 +40,7 @@ def read_log_source(
     if position is None:
         return table
     reading = {name: value for name, value in given.items() if not name.startswith(_PROPERTY)}
-    kept = {_PLACE: place, _READING: reading, "source_version": table.version, POSITION: position}
+    kept = {_PLACE: place, _READING: reading, SOURCE_VERSION: table.version, POSITION: position}
     return replace(table, properties={**table.properties, **kept})
 
 

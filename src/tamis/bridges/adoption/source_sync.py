@@ -27,6 +27,9 @@ from tamis.storage.files.parquet.foreign_part import source_store
 POSITION = "position"
 """The property of a followed source that says which version was taken last."""
 
+SOURCE_VERSION = "source_version"
+"""The property of a source that names the version of it that the table's rows are those of."""
+
 Changes = Callable[[Source, Head], Iterator[tuple[SourceChange, Mapping[str, Any]]]]
 """Given the source, with its position, and the table's head: the versions since, with the position after each."""
 
@@ -67,7 +70,7 @@ def take_changes(snapshot: Snapshot, changes: Changes) -> tuple[Snapshot, Synchr
     Raises ``Conflict`` if another synchronization took one of them meanwhile: begin again from the newest version.
     """
     source = followed_source(snapshot.head, snapshot.store.url)
-    told: str | None = source.properties.get("source_version")
+    told: str | None = source.properties.get(SOURCE_VERSION)
     commits = added = removed = 0
     for change, position in changes(source, snapshot.head):
         snapshot, figures = _taken(snapshot, change, position)
@@ -80,7 +83,7 @@ def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]
     """Commit one version of the source; return the snapshot, and how many files came and went."""
     before = followed_source(snapshot.head, snapshot.store.url)
     head = _evolved(snapshot.head, change.table.schema)
-    properties = {**before.properties, "source_version": change.table.version, POSITION: dict(position)}
+    properties = {**before.properties, SOURCE_VERSION: change.table.version, POSITION: dict(position)}
     names = {**before.column_names, **change.table.column_names}
     source = replace(before, column_names=names, properties=properties)
     head = replace(

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 
 from tamis.errors import InvalidInput
 
-METADATA_TABLES = ("history", "snapshots", "segments", "parts", "columns", "schemas", "indexes", "constraints")
+METADATA_TABLES = (
+    *("history", "snapshots", "segments", "parts", "columns", "schemas", "indexes", "constraints"),
+    "sources",
+)
 
 
 def relative_path(names: Sequence[str]) -> str:

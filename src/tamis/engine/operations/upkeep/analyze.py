@@ -104,12 +104,23 @@ def analyze(
 
 def unanalyzed(snapshot: Snapshot) -> pa.Table:
     """Return the rows of ``Snapshot.parts`` of the parts without full statistics."""
-    parts = snapshot.parts()
-    told = snapshot.table("parts", ("part_id", ANALYZED))
-    if ANALYZED in told.column_names:
-        parts = parts.filter(pc.invert(pc.fill_null(told[ANALYZED], False)))
+    parts = _never_read(snapshot)
     bare = pc.is_in(parts["part_id"], value_set=_without_statistics(snapshot))
     return parts.filter(pc.or_(parts["source"].is_valid(), bare) if "source" in parts.column_names else bare)
+
+
+def unanalyzed_external(snapshot: Snapshot) -> pa.Table:
+    """Return those rows of the parts that lie in a source; the table must have sources."""
+    parts = _never_read(snapshot)
+    return parts.filter(parts["source"].is_valid())
+
+
+def _never_read(snapshot: Snapshot) -> pa.Table:
+    parts = snapshot.parts()
+    told = snapshot.table("parts", ("part_id", ANALYZED))
+    if ANALYZED not in told.column_names:
+        return parts
+    return parts.filter(pc.invert(pc.fill_null(told[ANALYZED], False)))
 
 
 def _without_statistics(snapshot: Snapshot) -> pa.Array:
