@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 import tamis
 from tamis.world import world
-from tests.oracle.coverage import Coverage, watch
+from tests.oracle import large_sources
+from tests.oracle.coverage import ADOPTED, Coverage, watch
 from tests.oracle.judges import ask, compare
 from tests.oracle.kinds import DAY0
 from tests.oracle.lab import CATALOG, Lab
@@ -100,6 +101,11 @@ def predicate(table: pa.Table, rng: Random, depth: int = 0) -> str:
     return f"({name} {rng.choice(('=', '=', '<', '<=', '>', '>=', '<>', '<=>'))} {literal(array, rng)})"
 
 
+def adopted_feature(text: str) -> list[str]:
+    """The feature of an adopted table that a text names, for the coverage."""
+    return [f"adopted {source}" for source in ADOPTED if f"adopted {source}" in text]
+
+
 class Large:
     """Rounds of one table each."""
 
@@ -130,9 +136,15 @@ class Large:
         )
         path, plain = self.lab.lake / "db" / name, self.lab.folder / name
         plain.mkdir()
-        table = tamis.create(str(path), parts[0].schema, format=data_format)
+        source = large_sources.some_source(rng, number)
+        if source is not None:
+            data_format = f"adopted {source}"
+            table, parts = large_sources.adopted(rng, numbers, source, parts, path, self.lab.spark)
+        else:
+            table = tamis.create(str(path), parts[0].schema, format=data_format)
         for at, part in enumerate(parts):
-            table.append(part)
+            if source is None:
+                table.append(part)
             pq.write_table(part, plain / f"{at}.parquet")
         view = f"plain_{name}"
         self.lab.spark.read.parquet(str(plain)).createOrReplaceTempView(view)
@@ -153,7 +165,7 @@ class Large:
             rows = table.scan(text, [part.column_names[0]]).to_arrow().num_rows
             if (count, rows) != (true, true):
                 self.found(where, f"{text}: count() {count}, rows {rows}, plain Spark {true}")
-        self.coverage.take("embedded", {"large"})
+        self.coverage.take("embedded", {"large"}, adopted_feature(where))
 
     def whole(self, ours: str, view: str, part: pa.Table, rng: Random, where: str, data_format: str) -> None:
         x, y = rng.sample(part.column_names, 2)
@@ -171,7 +183,8 @@ class Large:
             here = ask(self.lab.spark, text.replace("oracle_t0", ours), {})
         self.queries += 1
         problem = compare(query, here, plain, None)
-        self.coverage.take("large", {data_format})
+        names = {ours.rpartition(".")[2]} if data_format.startswith("adopted") else ()
+        self.coverage.take("large", {data_format}, adopted_feature(data_format), names)
         if problem is not None:
             self.found(where, f"{settings} {text}: {problem}")
 
