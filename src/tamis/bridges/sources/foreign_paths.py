@@ -54,7 +54,7 @@ class Root:
                 f"The file {name} lies outside the root {self.store.url} of its table.",
                 code="OUTSIDE_SOURCE",
                 name=name,
-                remedy="A shallow clone is adopted by its base; else copy the rows with Spark.",
+                remedy="Adopt the table that the file belongs to, or copy the rows with Spark.",
             )
         return paths
 
