@@ -285,9 +285,10 @@ def test_widening_that_iceberg_lacks_is_refused_while_files_hold_the_old_type(
 
 def test_an_unknown_version_of_iceberg_is_refused(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
-    with pytest.raises(InvalidInput) as error:
-        table.export("iceberg", format_version=1)
-    assert error.value.code == "EXPORT_ICEBERG_VERSION"
+    for version in (1, 4, True, 3.0, "3"):
+        with pytest.raises(InvalidInput) as error:
+            table.export("iceberg", format_version=version)  # type: ignore[arg-type]
+        assert error.value.code == "EXPORT_ICEBERG_VERSION"
     with pytest.raises(InvalidInput) as error:
         table.export("delta", format_version=3)
     assert error.value.code == "BAD_OPTION"

@@ -94,6 +94,14 @@ def test_properties_are_checked_before_they_are_stored() -> None:
             check_properties(bad)
 
 
+@pytest.mark.parametrize("given", [({"tamis.export": "delta"},), ({}, {"Tamis.Export": "delta"})])
+def test_a_property_of_tables_is_no_option(given: tuple[dict[str, str], ...]) -> None:
+    with pytest.raises(InvalidInput, match="property of a table") as error:
+        Options.resolve(*given)
+    assert error.value.code == "BAD_OPTION"
+    assert Options.resolve({}, {}, {"tamis.export": "delta"}).export == ("delta",)
+
+
 def test_as_dict_uses_the_public_names() -> None:
     shown = Options(stats_filter=False).as_dict()
     assert shown["tamis.stats.filter"] is False

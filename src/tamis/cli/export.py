@@ -36,4 +36,5 @@ def export(
         print_line(
             f"The {done.format} export is at version {done.version}: "
             f"{done.files_added} files added, {done.files_removed} removed."
+            + (" The table has ended: the folder is a plain table of that format now." if final else "")
         )

@@ -49,7 +49,7 @@ def export_iceberg(store: Store, snapshot: Snapshot, *, format_version: int | No
     and becomes 3 where a column has a default in older files. Raises ``InvalidInput`` naming what Iceberg cannot
     express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another writer has committed.
     """
-    if format_version is not None and format_version not in VERSIONS:
+    if format_version is not None and (type(format_version) is not int or format_version not in VERSIONS):
         raise InvalidInput(
             f"An export has no Iceberg version {format_version!r}.",
             code="EXPORT_ICEBERG_VERSION",

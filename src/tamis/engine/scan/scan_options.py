@@ -97,16 +97,19 @@ class Options:
                 _put(found, key, value)
         for key, value in (conf or {}).items():
             if key.lower().startswith(PREFIX):
+                _not_of_a_table(key)
                 _put(found, key, value)
         for key, value in items(options or {}, "options"):
+            if not foreign:
+                _not_of_a_table(key)
             if not foreign or (name := str(key).lower()).startswith(PREFIX) or name in _SWITCHES:
                 _put(found, key, value)
         return Options(**found)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the options by their public names."""
-        attributes = {attribute: name for name, (attribute, _) in _SWITCHES.items()}
-        return {attributes[f.name]: getattr(self, f.name) for f in fields(self)}
+        """Return the options by their public names, without what is a property of the table."""
+        attributes = {attribute: name for name, (attribute, _) in _SWITCHES.items() if name != _EXPORT}
+        return {attributes[f.name]: getattr(self, f.name) for f in fields(self) if f.name in attributes}
 
 
 def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
@@ -138,6 +141,18 @@ def _of_a_table(key: str) -> None:
         raise InvalidInput(f"{key} is no property that can be set.", code="BAD_PROPERTY", name=key, remedy=elsewhere)
 
 
+def _not_of_a_table(key: Any) -> None:
+    """Raise ``InvalidInput`` (``BAD_OPTION``) for a property of tables, which does nothing elsewhere."""
+    if str(key).lower() == _EXPORT:
+        raise InvalidInput(
+            f"{key} is a property of a table, and no option of a query or a session.",
+            code="BAD_OPTION",
+            name=str(key),
+            remedy="Set it by alter().set_properties(…), or ALTER TABLE … SET TBLPROPERTIES.",
+        )
+
+
+_EXPORT = "tamis.export"
 _SAID_ELSEWHERE = {
     "tamis.format": (
         "The format of a table's files is chosen when it is made: "
@@ -314,7 +329,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
     "tamis.write.shred": ("write_shred", _names),
     "tamis.write.outside_filter": ("write_outside", _one_of("auto", "refuse", "allow")),
-    "tamis.export": ("export", _formats),
+    _EXPORT: ("export", _formats),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
     "timezone": ("timezone", _zone),
     "ansi": ("ansi", _flag),
