@@ -81,6 +81,12 @@ def test_what_an_export_leaves_out_is_named(tmp_path: Path, name: str) -> None:
         assert all(word in notes for word in ("'positive'", "'n'", "'twice'"))
 
 
+def test_a_path_that_readers_do_not_find_is_named(tmp_path: Path) -> None:
+    for name, notes in (("a b", 0), ("a#b", 1), ("a?b", 1), ("a%41", 1)):
+        table = tamis.create(tmp_path / name / "t", "id BIGINT")
+        assert [len(table.export(kind).notes) for kind in ("delta", "iceberg")] == [notes, notes]
+
+
 WRITES: dict[str, Any] = {
     "append": lambda t: t.append(pa.table({"id": [9], "s": ["x"]})),
     "delete": lambda t: t.delete("id = 1"),

@@ -31,11 +31,23 @@ def _append(table: tamis.Table) -> object:
     return table.refresh().append(fitted(table, rows(*range(40, 45))))
 
 
+def _append_nulls(table: tamis.Table) -> object:
+    table.alter().add_column("points", "ARRAY<STRUCT<x: INT>>").commit()
+    return _append(table)
+
+
+def _append_spaced(table: tamis.Table) -> object:
+    table.alter().add_column("a b", "INT").commit()
+    return _append(table)
+
+
 STATES: Mapping[str, Callable[[tamis.Table], object]] = {
     "only appends": lambda table: table.append(rows(*range(40, 45))),
     "NULL as a list, map or struct": lambda table: table.append(rows(*range(40, 45))),
+    "NULL as a list of structs": _append_nulls,
     "deleted rows": CHANGES["delete"],
     "an added column": CHANGES["add a column"],
+    "an added column with a space in its name": _append_spaced,
     "a dropped column": CHANGES["drop a column"],
     "a widened column": widen,
     "a renamed column": lambda table: (RENAMES["rename"](table), _append(table)),
@@ -44,14 +56,24 @@ STATES: Mapping[str, Callable[[tamis.Table], object]] = {
 }
 
 
-def answers(kind: str, table: tamis.Table, readers: tuple[str, ...], ignored: frozenset[str]) -> list[str]:
+FILTERS: Mapping[str, str] = {
+    "`id > 33 AND s <> 'x'`": "id > 33 AND s <> 'x'",
+    "`amount < 2.25`": "amount < 2.25",
+    "`s IS NULL`": "s IS NULL",
+    "`f > 12.5` where `f` has NaN": "f > 12.5",
+}
+
+
+def answers(
+    kind: str, table: tamis.Table, readers: tuple[str, ...], ignored: frozenset[str], where: str = ""
+) -> list[str]:
     """What each reader makes of the export: rows, refuses, or wrong rows."""
     assert PYTHON is not None
     script = Path(__file__).with_name("peer_readers.py")
-    command = [PYTHON, "-W", "ignore", str(script), kind, table.path, *readers]
+    command = [PYTHON, "-W", "ignore", str(script), kind, table.path, where, *readers]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     told = {r["reader"]: r for r in map(json.loads, filter(lambda t: t.startswith("{"), done.stdout.splitlines()))}
-    own = tamis.open(table.path).scan().to_arrow().to_pylist()
+    own = tamis.open(table.path).scan(where or None).to_arrow().to_pylist()
     wanted = sorted(json.loads(json.dumps(own, default=str)), key=lambda row: row["id"])
     return [_answer(told.get(reader, {"error": done.stderr}), wanted, ignored) for reader in readers]
 
@@ -87,3 +109,14 @@ def test_the_page_says_what_engines_read(tmp_path: Path, kind: str) -> None:
             continue
         lines.append(f"| {state} | " + " | ".join(answers(name, table, readers, ignored)) + " |")
     assert "\n".join(lines) in PAGE.read_text(), "\n".join(lines)
+
+
+@pytest.mark.skipif(PYTHON is None, reason="TAMIS_PEERS_PYTHON names no Python with the engines")
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_the_page_says_what_engines_find_by_filters(tmp_path: Path, kind: str) -> None:
+    readers = DELTA if kind == "delta" else ICEBERG
+    table = made(tmp_path / "t")
+    table.export(kind)
+    found = {title: answers(kind, table, readers, NESTED, where) for title, where in FILTERS.items()}
+    lines = "\n".join(f"| {title} | {' | '.join(told)} |" for title, told in found.items())
+    assert lines in PAGE.read_text(), lines

@@ -83,9 +83,16 @@ def check_exportable(snapshot: Snapshot, target: Target, added: pa.Table) -> tup
 
 
 def left_out(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return notes about what other writers of an exported table do not learn: constraints, how columns are made."""
+    """Return notes about what readers and writers of an exported table may miss: the table, constraints, how columns
+    get their values."""
+    url = snapshot.store.url
     fields = [field for _, field in snapshot.schema.walk()] if snapshot.schema else []
     return (
+        *(
+            f"Many readers do not find the folder {url}: {sign!r} in a URL has a meaning."
+            for sign in "#?%"
+            if sign in url
+        ),
         *(f"The constraint {one.name!r} is not part of the export." for one in snapshot.head.constraints),
         *(
             f"Column {f.name!r} is exported with its values, but not how it is generated."
