@@ -11,6 +11,17 @@ import pytest
 from tamis.spark.jvm_bridge.adapter import bridge
 
 
+def knows_syntax(spark: Any, text: str) -> bool:
+    """Whether Spark's own parser reads ``text``."""
+    from pyspark.errors import ParseException
+
+    try:
+        spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
+    except ParseException:
+        return False
+    return True
+
+
 def needs_syntax(spark: Any, text: str) -> None:
     """Skip where Spark's own parser does not read ``text``."""
     from pyspark.errors import ParseException

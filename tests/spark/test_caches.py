@@ -7,8 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 import tamis
+from tamis.spark.jvm_bridge.adapter import Bridge
 
 
 def path(lake: Any) -> str:
@@ -63,13 +66,12 @@ def test_a_cached_table_has_the_rows_of_now(lake: Any, how: str) -> None:
         lake.spark.catalog.dropTempView("few")
 
 
-def test_a_commit_outlives_what_watches_it(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from py4j.protocol import Py4JError
-
-    from tamis.spark.jvm_bridge.adapter import Bridge
+@pytest.mark.parametrize("error", [Py4JError("no Caches"), PySparkException("[PART_MISSING] …")])
+def test_a_commit_outlives_what_watches_it(lake: Any, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """PySpark makes an error of its own of those that Spark names, such as of a cached scan that fails."""
 
     def refusing(_: Bridge, name: str) -> Any:
-        raise Py4JError(f"no {name}")
+        raise error
 
     lake.sql("CREATE TABLE lake.db.t (a BIGINT) USING tamis")
     monkeypatch.setattr(Bridge, "helper", refusing)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from tests.spark.capabilities import has_time_type
 from tests.spark.conftest import Lake
 
 import tamis
@@ -24,6 +26,8 @@ FILTERS = {
 
 
 def test_parts_are_skipped(lake: Lake) -> None:
+    if not has_time_type(lake.spark):
+        pytest.skip("Spark 4.0 cannot plan an INSERT of a CHAR and a map of structs behind a hint")
     lake.sql(f"CREATE TABLE lake.db.t ({SCHEMA}) USING tamis")
     lake.sql(f"CREATE TABLE plain_nested ({SCHEMA}) USING parquet")
     for values in PARTS:

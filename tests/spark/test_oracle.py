@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import settings
+from tests.spark.capabilities import knows_syntax
 from tests.spark.loaded_tables import (
     BUDGETS,
     PARTS,
@@ -59,6 +60,8 @@ def test_rows_are_plain_sparks(tables: Loaded, zone: str, ansi: bool) -> None:
     interpreted(tables.spark, zone, ansi)
     filters = Filters(np.random.default_rng([SEED, *zone.encode()]))
     conditions = [filters.predicate() for _ in range(FILTERS)]
+    if not knows_syntax(tables.spark, "SELECT v:a"):
+        conditions = [condition for condition in conditions if "v:a" not in condition]
     truth = tables.expected(conditions)
     wrong, shares = [], []
     for condition, true in zip(conditions, truth, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.spark.capabilities import needs_syntax
 
 from tamis.cli import sql_shell
 
@@ -24,6 +25,7 @@ def test_a_statement_ends_at_a_semicolon_outside_of_quotes(
 def test_a_compound_statement_ends_at_its_end(
     spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    needs_syntax(spark, "BEGIN DECLARE x INT = 3; SELECT x; END")
     typed = iter(
         [
             "-- sums",

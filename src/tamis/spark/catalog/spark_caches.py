@@ -26,6 +26,7 @@ def _watched(bridge: Bridge) -> bool:
 def _recache(bridge: Bridge, store: Store) -> None:
     """Invalidate cached plans over the table. A failure only warns, since the commit has succeeded."""
     from py4j.protocol import Py4JError, Py4JNetworkError
+    from pyspark.errors import PySparkException
 
     try:
         helper = bridge.helper("Caches")
@@ -36,7 +37,7 @@ def _recache(bridge: Bridge, store: Store) -> None:
                 helper.recache(relation)
     except (Py4JNetworkError, ReferenceError):  # the JVM and its caches are gone
         return
-    except Py4JError as error:
+    except (Py4JError, PySparkException) as error:  # Spark runs scans of cached plans again, which may fail
         warnings.warn(
             f"What Spark has cached of {store.url} may be older than the table: {error}. Run REFRESH TABLE.",
             RuntimeWarning,

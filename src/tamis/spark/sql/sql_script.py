@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge
@@ -40,7 +41,10 @@ def _compound_length(parser: Any, pieces: Sequence[str]) -> int:
 def _parses(parser: Any, statement: str) -> bool:
     try:
         parser.parsePlan(statement)
-    except ParseException:
+    except (
+        ParseException,
+        Py4JJavaError,
+    ):  # Spark 4.0 has an error of its own for scripts, which PySpark does not know
         return False
     return True
 
