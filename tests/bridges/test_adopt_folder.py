@@ -14,8 +14,9 @@ import pytest
 
 import tamis
 from tamis.bridges.adoption.adopt_source import Adoption
+from tamis.engine.scan import funnel
 from tamis.errors import AlreadyExists, CorruptData, InvalidInput, NotFound, TamisError
-from tamis.storage.commit_log import features
+from tamis.storage.commit_log import Snapshot, features
 from tamis.storage.object_store.store import Store
 from tests.bridges.foreign_files import contents, write_file
 
@@ -65,6 +66,26 @@ def test_rows_and_partition_columns_are_those_of_the_folder(folder: Path, tmp_pa
         mine = found.slice((month - 1) * ROWS, ROWS)
         assert mine.drop_columns(["month"]).to_pylist() == rows(month * ROWS).to_pylist()
         assert set(mine["month"].to_pylist()) == {month}
+
+
+def test_many_files_may_be_skipped_by_what_all_of_them_hold(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = adopted(folder, tmp_path)
+    monkeypatch.setattr(funnel, "MANY_PARTS", 3)
+    asked: list[list[bool]] = []
+    real = Snapshot.parts
+
+    def parts(snapshot: Snapshot, mask: Any = None, ids: Any = ()) -> pa.Table:
+        asked.append(list(mask))
+        return real(snapshot, mask, ids)
+
+    monkeypatch.setattr(Snapshot, "parts", parts)
+    report = table.explain("id = 99999")
+    assert (report.segments.skipped, report.parts.kept, report.parts.total) == (1, 0, 3)
+    assert asked == [[False]], "the files' own statistics are not read"
+    monkeypatch.setattr(Snapshot, "parts", real)
+    assert ids_of(table, "id = 2500") == [2500]
 
 
 def test_filters_skip_files_and_row_groups(folder: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tamis
 from tamis.core.stats.statistics_budget import budget
@@ -90,6 +93,59 @@ def test_filters_skip_more_and_rows_stay(table: tamis.Table, source: Path) -> No
         "seconds": pytest.approx(0, abs=60)
     }
     assert [row["operation"] for row in table.history().to_pylist()] == ["analyze", "adopt"]
+
+
+VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "i": (pa.int32(), st.integers(-3, 3)),
+    "f": (pa.float64(), st.sampled_from([-1.5, -0.0, 0.0, 2.5, math.nan, math.inf])),
+    "s": (pa.string(), st.sampled_from(["", "a", "ab", "\U0010ffff", "z" * 300])),
+    "d": (pa.decimal128(9, 2), st.decimals(-5, 5, places=2, allow_nan=False)),
+    "t": (pa.timestamp("us", tz="UTC"), st.datetimes(dt.datetime(1969, 1, 1), dt.datetime(1971, 1, 1))),
+    "l": (pa.list_(pa.int32()), st.lists(st.none() | st.integers(0, 2), max_size=3)),
+    "x": (
+        pa.struct([("y", pa.int64()), ("z", pa.string())]),
+        st.fixed_dictionaries({"y": st.none() | st.integers(0, 2), "z": st.sampled_from(["p", "q", None])}),
+    ),
+    "j": (
+        pa.string(),
+        st.sampled_from(["{", "null", '{"a": 1}', '{"a": "1"}', '{"a": {"b": [1, 2]}}', '{"a": null}', '{"a": 1e3}']),
+    ),
+}
+ROWS_OF = st.fixed_dictionaries({name: st.none() | values for name, (_, values) in VALUES.items()})
+ASKED = (
+    *("i > 1", "i IS NULL", "i IN (0, 2)", "NOT (i < 2)", "f > 2", "f = 0", "f <> double('NaN')", "f IS NOT NULL"),
+    *("s >= 'ab'", "s = ''", "s LIKE 'z%'", "d BETWEEN -1 AND 1", "t < TIMESTAMP'1970-01-01 00:00:00Z'"),
+    *("size(l) = 2", "get(l, 0) = 1", "x.y = 1", "x.z IS NULL", "x IS NULL"),
+    *(
+        "get_json_object(j, '$.a') = '1'",
+        "get_json_object(j, '$.a.b') IS NOT NULL",
+        "get_json_object(j, '$.a') IS NULL",
+    ),
+)
+
+
+@pytest.mark.merge
+@given(
+    files=st.lists(st.lists(ROWS_OF, min_size=1, max_size=4), min_size=1, max_size=3),
+    gone=st.integers(-3, 3),
+    texts=st.lists(st.sampled_from(ASKED), min_size=4, max_size=4, unique=True),
+)
+def test_no_filter_finds_other_rows_than_before(
+    tmp_path_factory: pytest.TempPathFactory, files: list[list[dict[str, Any]]], gone: int, texts: list[str]
+) -> None:
+    place = tmp_path_factory.mktemp("random")
+    schema = pa.schema([(name, kind) for name, (kind, _) in VALUES.items()])
+    for n, found in enumerate(files):
+        write_file(place / "source" / f"{n}.parquet", pa.Table.from_pylist(found, schema), row_group_size=2)
+    table = tamis.adopt(place / "source", place / "t")
+    assert isinstance(table, tamis.Table)
+    table.delete(f"i = {gone}")
+    before = {text: sorted_rows(table.scan(text).to_arrow()) for text in texts}
+    assert table.analyze().later == 0
+    table.refresh()
+    for text in texts:
+        assert sorted_rows(table.scan(text).to_arrow()) == before[text], text
+    assert table.verify().ok, table.verify().problems.to_pylist()
 
 
 def test_own_parts_without_statistics(tmp_path: Path) -> None:

@@ -32,6 +32,9 @@ from tamis.storage.commit_log import Snapshot
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
+MANY_PARTS = 1_000
+"""Parts whose statistics take longer to read than a segment's union takes to ask."""
+
 
 @dataclass(slots=True)
 class Sieved:
@@ -76,14 +79,9 @@ def sieve(
     parts_per_segment = _ints(segments, "parts")
     skip = np.zeros(len(segments), dtype=np.bool_)
     documents = document_columns(active)
-    keep.used(
-        snapshot.store.url,
-        [
-            *((path[-1], ()) for c in active for path in columns(c) if path[-1] not in documents),
-            *document_places(active),
-        ],
-    )
-    if active and len(segments) > 1:  # for a single segment, its parts' statistics are at least as tight
+    _remember_places(snapshot.store.url, active, documents)
+    # a single segment's parts have statistics at least as tight; if they are many, its union may save reading them
+    if active and (len(segments) > 1 or parts_per_segment.sum() >= MANY_PARTS):
         decision = _decide(
             active,
             lambda: (snapshot.segment_evidence(ids), segment_paths(snapshot, documents)),
@@ -116,6 +114,12 @@ def sieve(
         because=tally.because(),
         not_skipped_because=tally.not_skipped(bool(len(segments))),
     )
+
+
+def _remember_places(url: str, active: Sequence[Expr], documents: frozenset[int]) -> None:
+    """Keep in mind which columns and paths the filter asks about, for the statistics of later writes."""
+    plain = ((path[-1], ()) for c in active for path in columns(c) if path[-1] not in documents)
+    keep.used(url, [*plain, *document_places(active)])
 
 
 def _asked(schema: Schema | None, conjuncts: Sequence[Expr]) -> frozenset[int]:
