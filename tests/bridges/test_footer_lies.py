@@ -221,3 +221,20 @@ def test_order_of_bounds_is_known_of_these_writers_alone(
     metadata: Any = _Metadata(physical, writer)
     (leaf,) = bounded_leaves(metadata, layout, schema, LegacyCalendar())
     assert leaf.vouched == believed
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_nulls_of_fields_of_structs_that_arrow_wrote_from_a_dictionary(tmp_path: Path, noted: bool) -> None:
+    """Arrow counts no NULL of the struct itself then, whether it notes the type or not: here it says that there are none."""
+    values = [None if i % 4 == 3 else {"s": str(i % 9)} for i in range(40)]
+    kind = pa.struct([("s", pa.dictionary(pa.int8(), pa.string()))])
+    data = pa.table({"k": range(40), "x": pa.array(values, kind)})
+    file = write_file(tmp_path / "source" / "a.parquet", data, row_group_size=20, store_schema=noted)
+    assert pq.read_metadata(file).row_group(0).column(1).statistics.null_count == 0
+    table = adopted(tmp_path)
+    assert table.scan("x.s IS NULL", ["k"]).count() == 10
+    assert table.scan("x IS NULL", ["k"]).count() == 10
+    assert table.scan("x.s IS NOT NULL", ["k"]).count() == 30
+    assert table.scan("x.s >= '0'", ["k"]).count() == 30
+    assert table.scan("x.s >= '0'", ["k"], limit=35).to_arrow().num_rows == 30
+    assert table.verify().ok

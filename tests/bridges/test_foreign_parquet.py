@@ -316,6 +316,8 @@ LISTS: dict[str, pa.DataType] = {
     "small of large": pa.list_(pa.large_list(pa.int32())),
     "struct of large": pa.struct([("l", pa.large_list(pa.int32()))]),
     "map of large": pa.map_(pa.large_string(), pa.large_list(pa.int32())),
+    "texts of a dictionary": pa.list_(pa.dictionary(pa.int8(), pa.string())),
+    "struct of a dictionary": pa.struct([("s", pa.dictionary(pa.int8(), pa.string()))]),
 }
 
 
@@ -325,6 +327,10 @@ def _listed(name: str, i: int) -> Any:
     some: list[Any] = [i, None] if name == "of one length" else [i, None, i + 1][: i % 3]
     if name == "large of large":
         return [[str(i)], None, [], ["a", None]][: i % 5]
+    if name == "texts of a dictionary":
+        return ["a", None, str(i % 9)][: i % 4]
+    if name == "struct of a dictionary":
+        return {"s": str(i % 9) if i % 5 else None}
     wrapped = {"small of large": [some, None, []], "struct of large": {"l": some}, "map of large": [("k", some)]}
     return wrapped.get(name, some)
 

@@ -91,6 +91,16 @@ class ForeignParquetPart(ParquetPart):
             found = found.append_column(name, column)
         return found
 
+    def _chunks(
+        self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals, *, chosen: bool
+    ) -> Iterator[list[int]]:
+        assert isinstance(self._layout, ForeignLayout)
+        fields, paths = self._layout.fields, self._layout.leaves
+        if any(pa.types.is_dictionary(fields[at].type) and len(paths[at]) > 1 for at in leaves):
+            yield from ([block] for block in blocks)  # Arrow decodes nested dictionaries of one block alone
+            return
+        yield from super()._chunks(leaves, blocks, looked, chosen=chosen)
+
     def pages(self) -> pa.Table | None:
         return None
 

@@ -4,6 +4,7 @@ Invariant: every value that is neither NULL nor NaN lies within the bounds, whoe
 where the specification and the writer's version define their order: not for INT96, unsigned numbers, half floats and
 fixed binaries; for texts, binaries and decimals in binaries only of writers that are known to order them as Spark
 does; not where a bound is NaN, and a bound of zero is of the sign that includes the other. No footer counts NaNs.
+Numbers of NULLs count, but not those of fields of structs that Arrow wrote.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class BoundedLeaf:
     """Whether the bounds in the footer are to be believed."""
     legacy: bool
     """Whether values may be of the old calendar."""
+    counted: bool = True
+    """Whether the number of NULLs in the footer is to be believed."""
 
 
 Raw = tuple[Any, Any, int | None, int]
@@ -67,7 +70,9 @@ def bounded_leaves(
         physical = footer.schema.column(at).physical_type
         timed = pa.types.is_date(stored) or pa.types.is_timestamp(stored)
         vouched = _vouched(stored, physical, writer)
-        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, timed and calendar.dates))
+        # Arrow leaves NULLs of the structs above out where it writes from a dictionary, which a file need not show
+        counted = len(path) == 1 or not writer.startswith("parquet-cpp")
+        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, timed and calendar.dates, counted))
     return found
 
 
@@ -105,7 +110,8 @@ def _raw(group: Any, leaf: BoundedLeaf) -> Raw:
     said, rows = chunk.statistics if chunk.is_stats_set else None, group.num_rows
     if said is None:
         return None, None, None, rows
-    nulls = said.null_count if said.has_null_count and 0 <= said.null_count <= rows else None
+    counted = leaf.counted and said.has_null_count and 0 <= said.null_count <= rows
+    nulls = said.null_count if counted else None
     if not leaf.vouched or not said.has_min_max:
         return None, None, nulls, rows
     return said.min_raw, said.max_raw, nulls, rows
