@@ -48,6 +48,7 @@ def adopted(
         "page_index": rng.choice(("", "true")),
         "checkpoint": rng.choice(("", "true")),
         "stored": rng.choice(("", "true")),
+        "layout": rng.choice(("", "", "dictionary", "large")),
         "deletes": rng.choice(DELETES.get(source, ("",))),
     }
     deleted: tuple[int, ...] = ()

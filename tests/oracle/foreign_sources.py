@@ -72,9 +72,26 @@ def forget(table: Path) -> None:
     shutil.rmtree(source_folder(table), ignore_errors=True)
 
 
+def _laid_out(array: pa.Array, layout: str) -> pa.Array:
+    """The array as a writer may have it in memory, which Arrow notes in the file: texts of a dictionary, 64-bit offsets."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        children = [_laid_out(array.field(at), layout) for at in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(children, names=[f.name for f in kind], mask=array.is_null())
+    if layout == "dictionary" and pa.types.is_string(kind):
+        return array.dictionary_encode()
+    if layout == "large" and pa.types.is_string(kind):
+        return array.cast(pa.large_string())
+    if layout == "large" and pa.types.is_list(kind):
+        return array.cast(pa.large_list(kind.value_field))
+    return array
+
+
 def _rows(step: h.Adopt) -> list[pa.Table]:
     """The rows of each file."""
-    whole = pa.table({name: embedded_array(kind, step.values[name]) for name, kind in step.columns.items()})
+    layout = step.options.get("layout", "") if step.source in {"folder", "hive"} else ""
+    arrays = {name: embedded_array(kind, step.values[name]) for name, kind in step.columns.items()}
+    whole = pa.table({name: _laid_out(a, "" if name == step.partition else layout) for name, a in arrays.items()})
     size = max(-(-len(whole) // step.files), 1)
     return [whole.slice(at, size) for at in range(0, len(whole), size)] or [whole]
 

@@ -72,6 +72,10 @@ class Trial:
             self._ask(columns[at], FILTERS if at == len(history) - 1 else FILTERS_BETWEEN)
         if self.source != foreign_sources.contents(self.path):
             self._wrong("the source of the table was changed")
+        if self.source and not self.found and not any(isinstance(step, h.DamageIndex) for step in self.steps):
+            problems = tamis.open(str(self.path)).verify().problems.to_pylist()
+            if problems:
+                self._wrong(f"verify finds {problems[:2]}")
         if not self.found and self.rng.random() < 0.3:
             self.damaged = damage_data(self.path, foreign_sources.source_folder(self.path), self.rng)
             self._ask(columns[-1], DAMAGED)
