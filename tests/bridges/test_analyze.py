@@ -185,10 +185,21 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Non
 
     def land(*given: Any) -> Any:
         if not done:
-            done.append(act())
+            done.append(act)
+            act()
         return real(*given)
 
     monkeypatch.setattr(analysis, "_land", land)
+
+
+def test_two_at_once_land_each_part_once(table: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: tamis.open(table.path).analyze())
+    done = table.analyze()
+    assert (done.parts, done.later) == (0, FILES)
+    found = tamis.open(table.path)
+    assert sorted(found.scan().to_arrow()["id"].to_pylist()) == list(range(FILES * ROWS))
+    assert [row["operation"] for row in found.history().to_pylist()] == ["analyze", "adopt"]
+    assert not len(unanalyzed(found.snapshot))
 
 
 def test_a_delete_meanwhile_stays_deleted(table: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,6 +354,16 @@ def test_a_synchronization_keeps_what_was_learned(tmp_path: Path, step: str) -> 
     assert not len(unanalyzed(followed.snapshot))
     assert followed.verify().ok
     assert sorted_rows(followed.scan().to_arrow()) == sorted_rows(deltalake.DeltaTable(place).to_pyarrow_table())
+
+
+@pytest.mark.parametrize("net", [False, True])
+def test_a_change_feed_tells_nothing_of_it(table: tamis.Table, *, net: bool) -> None:
+    table.delete("id = 1")
+    table.analyze()
+    assert table.changes(1, 2, net=net).to_arrow().num_rows == 0
+    table.delete("id = 2")
+    told = table.changes(0, net=net).to_arrow().select(["id", "_change_type"]).to_pylist()
+    assert told == [{"id": n, "_change_type": "delete"} for n in (1, 2)]
 
 
 def test_statistics_stay_within_their_budget(source: Path, tmp_path: Path) -> None:
