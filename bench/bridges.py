@@ -35,6 +35,7 @@ FOLLOWED = 10 * FILES
 CHANGED = 10
 NEEDLE_FILES, NEEDLE_ROWS = (8, 2_000) if quick() else (40, 50_000)
 EXPORTED = 2_000 if quick() else 100_000
+ASKED_FOR = {100: "no file can match", 10: "every file may match"}
 LINKS = 30_000
 """Names of one file on a file system."""
 ROWS = pa.table({"k": pa.array(range(20), pa.int64()), "s": [f"text {n}" for n in range(20)]})
@@ -201,7 +202,9 @@ def following(folder: Path) -> tuple[list[Figure], dict[str, Any]]:
     source, first = folder / "followed", FOLLOWED
     delta_commit(source, 0, data_files(source, 0, FOLLOWED))
     tamis.adopt(source, folder / "t3", follow=True)
-    seconds: dict[str, list[float]] = {"sync": [], "update_incremental": [], "plan": [], "plan_deltalake": []}
+    seconds: dict[str, list[float]] = {"sync": [], "update_incremental": []}
+    for n in ASKED_FOR:
+        seconds |= {f"plan k = {n}": [], f"plan_deltalake k = {n}": []}
     held, theirs = tamis.open(folder / "t3"), deltalake.DeltaTable(source)
     k = pa.compute.field
     for turn in range(1, rounds() + 1):
@@ -211,19 +214,28 @@ def following(folder: Path) -> tuple[list[Figure], dict[str, Any]]:
         assert (done.commits, done.files_added) == (1, CHANGED)
         seconds["sync"].append(took)
         seconds["update_incremental"].append(timed(theirs.update_incremental)[0])
-        seconds["plan"].append(timed(lambda: tamis.open(folder / "t3").scan("k = 100").explain())[0])
-        seconds["plan_deltalake"].append(
-            timed(
-                lambda: pa.table(deltalake.DeltaTable(source).get_add_actions(flatten=True)).filter(
-                    (k("min.k") <= 100) & (k("max.k") >= 100)
+        for n in ASKED_FOR:
+            ours = timed(lambda n=n: tamis.open(folder / "t3").scan(f"k = {n}").explain())[0]
+            seconds[f"plan k = {n}"].append(ours)
+            peer = timed(
+                lambda n=n: pa.table(deltalake.DeltaTable(source).get_add_actions(flatten=True)).filter(
+                    (k("min.k") <= n) & (k("max.k") >= n)
                 )
             )[0]
-        )
+            seconds[f"plan_deltalake k = {n}"].append(peer)
     median = {name: statistics.median(taken) for name, taken in seconds.items()}
     return [
         Figure(f"follow one commit of {CHANGED} files on {FOLLOWED:,}", median["sync"], "s", 1),
         Figure("the same by deltalake's update_incremental", median["update_incremental"], "s"),
-        Figure("planning against deltalake's", median["plan"] / median["plan_deltalake"], "x", 0.1),
+        *[
+            Figure(
+                f"planning against deltalake's, {what}",
+                median[f"plan k = {n}"] / median[f"plan_deltalake k = {n}"],
+                "x",
+                0.1,
+            )
+            for n, what in ASKED_FOR.items()
+        ],
     ], {"follow": seconds}
 
 
