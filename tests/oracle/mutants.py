@@ -215,4 +215,16 @@ MUTANTS: tuple[Mutant, ...] = (
         "engine/operations/rows/update.py",
         ("an update keeps the old row of earlier batches", "change.gone.get(ref.part_id, BitMap()) | rows", "rows"),
     ),
+    *_mutants(
+        "storage/files/column_conversion.py",
+        ("64-bit offsets are read as 32-bit ones", "            array = plain_list(array)\n", ""),
+    ),
+    *_mutants(
+        "bridges/adoption/adopt_source.py",
+        ("deletes of a source are left out", "add=[found.manifest], deletions=found.deletions)", "add=[found.manifest])"),
+    ),
+    *_mutants(
+        "bridges/sources/delta_statistics.py",
+        ("bounds that were computed with doubles are believed", "data_type.precision > _EXACT_DIGITS", "data_type.precision > 99"),
+    ),
 )  # fmt: skip
