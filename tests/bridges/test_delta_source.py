@@ -635,6 +635,17 @@ def test_statistics_that_a_checkpoint_has_as_columns(tmp_path: Path) -> None:
     assert check_claims(source) == 18
 
 
+def test_keys_that_are_null_may_stand_before_an_action(tmp_path: Path) -> None:
+    """An action after ``"add": null`` counts, too: a schema that is passed over would give the rows of the old one."""
+    first = logs.add(tmp_path, "a.parquet", pa.table({"v": [1]}), {})
+    logs.create(tmp_path, [logs.field("v", "long")], [first])
+    second = logs.add(tmp_path, "b.parquet", pa.table({"v": [2], "w": [3]}), {})
+    changed = logs.metadata([logs.field("v", "long"), logs.field("w", "long")])
+    logs.commit(tmp_path, 1, [{"add": None, "remove": None, "metaData": changed}, second])
+    found = live_rows(read_delta(str(tmp_path)))
+    assert sorted_rows(found) == sorted_rows(pa.table({"v": [1, 2], "w": [None, 3]}))
+
+
 @pytest.mark.parametrize("line", ['{"add":{"path":null}}', '{"add":', '{"add":{"path":"a"}}', "[]", '{"add":5}'])
 def test_a_damaged_commit_is_an_error_that_names_it(tmp_path: Path, line: str) -> None:
     table_of_commits(tmp_path, 1)

@@ -189,6 +189,27 @@ def test_a_file_that_is_named_again_is_no_other_file(tmp_path: Path, flag: bool)
     assert sorted_rows(table.scan().to_arrow()) == sorted_rows(pa.concat_tables([rows(0), rows(10)]))
 
 
+def test_a_file_that_is_named_again_in_another_partition_moves(tmp_path: Path) -> None:
+    folder = tmp_path / "source"
+
+    def added(value: str) -> dict[str, Any]:
+        return logs.add(folder, "a.parquet", pa.table({"v": [1, 2]}), {}, partitionValues={"p": value})
+
+    told = logs.metadata([logs.field("v", "long"), logs.field("p", "long")], ["p"])
+    logs.commit(folder, 0, [{"protocol": logs.PROTOCOL}, {"metaData": told}, first := added("1")])
+    table = tamis.adopt(folder, tmp_path / "t", follow=True)
+    assert isinstance(table, tamis.Table)
+    logs.commit(folder, 1, [first])
+    table.sync()
+    before = part_ids(table)
+    logs.commit(folder, 2, [{"add": {**first["add"], "partitionValues": {"p": "7"}}}])
+    table.sync()
+    assert table.scan("p = 7").to_arrow().to_pylist() == [{"v": 1, "p": 7}, {"v": 2, "p": 7}]
+    assert len(table.scan().to_arrow()) == 2
+    assert part_ids(table) != before
+    assert len(before) == 1
+
+
 def test_renames_follow(tmp_path: Path) -> None:
     def mapped(name: str, identifier: int) -> dict[str, Any]:
         ids = {"delta.columnMapping.id": identifier, "delta.columnMapping.physicalName": f"col-{identifier}"}

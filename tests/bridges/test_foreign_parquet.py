@@ -22,6 +22,7 @@ from tamis.storage.commit_log import Source
 from tamis.storage.files import PartRef, open_part
 from tamis.storage.files.parquet.legacy_calendar import gregorian_days
 from tamis.storage.object_store import open_store
+from tests.bridges import delta_logs as logs
 from tests.bridges.foreign_files import patched, write_file, writer_of
 
 
@@ -227,6 +228,33 @@ def test_fields_are_found_by_id_only_where_the_source_says_so(tmp_path: Path) ->
         part = open_part(open_store("memory://ids"), ref, schema, (source,))
         (piece,) = part.read([1, 2, 3], [0])
         assert piece.batch.to_pydict() == expected, source
+
+
+def test_names_of_files_may_differ_in_case_from_those_of_a_delta_table(tmp_path: Path) -> None:
+    """Spark finds such columns; a reader that does not gives NULL for every value."""
+    value = pa.table({"ID": [1, 2], "S": pa.array([{"Inner": "x"}, None]), "w": [3, 4], "W": [5, 6]})
+    inner = {"type": "struct", "fields": [logs.field("inner", "string")]}
+    fields = [logs.field("id", "long"), logs.field("s", inner), logs.field("W", "long")]
+    (tmp_path / "source").mkdir()
+    logs.create(tmp_path / "source", fields, [logs.add(tmp_path / "source", "f.parquet", value, {})])
+    table = tamis.adopt(tmp_path / "source", tmp_path / "t")
+    assert isinstance(table, tamis.Table)
+    expected = [{"id": 1, "s": {"inner": "x"}, "W": 5}, {"id": 2, "s": None, "W": 6}]
+    assert table.scan().to_arrow().to_pylist() == expected
+    assert table.scan("id = 2").to_arrow().to_pylist() == expected[1:]
+    assert table.scan("id > 2").to_arrow().num_rows == table.scan("id IS NULL").to_arrow().num_rows == 0
+    assert table.explain("id > 2").parts.kept == 0
+
+
+def test_names_of_an_iceberg_table_are_exact(tmp_path: Path) -> None:
+    """By its name mapping, a column of another case is another one."""
+    file = write_file(tmp_path / "f.parquet", pa.table({"X": [10]}))
+    ref = PartRef("p", "f.parquet", "parquet", 0, 1, file.stat().st_size, source="s")
+    for kind, expected in (("iceberg", {}), ("parquet", {"1": [10]})):
+        source = Source("s", kind, str(tmp_path), by_field_id=kind == "iceberg")
+        part = open_part(open_store("memory://ids"), ref, Schema((Field("x", LONG, id=1),)), (source,))
+        (piece,) = part.read([1], [0])
+        assert piece.batch.to_pydict() == expected, kind
 
 
 def test_nested_names_of_the_source_are_found_by_column_id(tmp_path: Path) -> None:

@@ -17,12 +17,15 @@ from pyroaring import BitMap
 
 from tamis.bridges.adoption.external_manifest import ExternalParts, external_parts
 from tamis.bridges.sources.source_changes import SourceChange
+from tamis.bridges.sources.source_kinds import DELTA
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, Source, commit, next_schema
 from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.commit_log.following import follows
 from tamis.storage.files.parquet.foreign_part import source_store
+
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 POSITION = "position"
 """The property of a followed source that says which version was taken last."""
@@ -148,17 +151,18 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
     differ = ~np.asarray(pc.fill_null(pc.equal(_whole(old), _whole(new)), False)) & ~(
         np.asarray(old.is_null()) & np.asarray(new.is_null())
     )
+    moved = _other_constants(change, live.take(pa.array(places)), files.filter(pa.array(known)))
     deleted: dict[str, bytes] = {}
     again = np.zeros(len(known), np.bool_)
     replaced: list[int] = []
     rows = np.flatnonzero(known)
-    for n in np.flatnonzero(differ).tolist():
+    for n in np.flatnonzero(differ | moved).tolist():
         place = int(places[n])
         path = files["path"][int(rows[n])].as_py()
         before, after = (bitmap(v, path) if v else BitMap() for v in (old[n].as_py(), new[n].as_py()))
-        if before < after:
+        if before < after and not moved[n]:
             deleted[live["part_id"][place].as_py()] = vector(after - before)
-        elif before != after:  # rows came back, which a part's deletion vector cannot say
+        elif before != after or moved[n]:  # rows came back or have other constants, which no vector can say
             again[rows[n]] = True
             replaced.append(place)
     if change.whole:
@@ -169,6 +173,17 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
     fresh = files.filter(pa.array(~known | again))
     parts = _added(snapshot, source, change, head, fresh)
     return _Effect(parts, tuple(live["part_id"].take(pa.array(removed)).to_pylist()), deleted)
+
+
+def _other_constants(change: SourceChange, live: pa.Table, files: pa.Table) -> Bools:
+    """Return which files have other partition values than their parts.
+
+    Iceberg's cannot change, and are seen in another schema than that of the parts.
+    """
+    if change.table.kind != DELTA or "constants" not in live.column_names:
+        return np.zeros(len(files), np.bool_)
+    old, new = (pc.fill_null(_whole(t["constants"]), "") for t in (live, files))
+    return np.asarray(pc.not_equal(old, new))
 
 
 def _added(

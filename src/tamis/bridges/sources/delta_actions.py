@@ -39,7 +39,8 @@ ADDED = pa.schema(
 """Added files; ``stats_parsed`` follows where a checkpoint has that and no ``stats``."""
 REMOVED = pa.schema([("path", pa.string()), ("dataChange", pa.bool_()), ("deletionVector", VECTOR)])
 
-_OTHERS = re.compile(rb'^(?!\s*\{\s*"(?:add|remove|cdc)"\s*:)[^\n]*\S[^\n]*$', re.MULTILINE)
+# a line whose first key has a file's action and no other; some writers spell out the keys that are null
+_OTHERS = re.compile(rb'^(?!\s*\{\s*"(?:add|remove|cdc)"\s*:\s*\{)[^\n]*\S[^\n]*$', re.MULTILINE)
 _PARTITION_VALUES = re.compile(rb'"partitionValues"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
 
 

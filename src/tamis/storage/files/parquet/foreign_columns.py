@@ -2,6 +2,7 @@
 
 Invariant: a column is found by its field id where the source says so and the file has field ids, else by its name in
 the source. Field ids that the source does not vouch for mean nothing: old writers numbered fields by themselves.
+Names are those of Spark: where a file has no column of the exact name, the only one that differs in case is the column.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ class ForeignNames(Names):
 
     column_names: Mapping[int, str] = field(default_factory=dict)
     by_id: bool = False
+    exact: bool = False
+    """Whether a name that differs in case is another one, as in Iceberg's name mappings."""
 
     def find(self, fields: list[pa.Field], column_id: int) -> int | None:
         if self.by_id:
@@ -33,12 +36,17 @@ class ForeignNames(Names):
         if name is None:
             known = self.schema.by_id.get(column_id)
             name = None if known is None else known.name
-        return next((at for at, f in enumerate(fields) if f.name == name), None)
+        found = next((at for at, f in enumerate(fields) if f.name == name), None)
+        if found is not None or name is None or self.exact:
+            return found
+        near = [at for at, f in enumerate(fields) if f.name.lower() == name.lower()]
+        return near[0] if len(near) == 1 else None
 
 
 def foreign_names(source: Source, schema: Schema, found: pa.Schema) -> ForeignNames:
     """Return how the columns of ``schema``, under which the part was adopted, are found in the file's schema."""
-    return ForeignNames(schema, source.column_names, source.by_field_id and any(_has_ids(f) for f in found))
+    by_id = source.by_field_id and any(_has_ids(f) for f in found)
+    return ForeignNames(schema, source.column_names, by_id, exact=source.kind == "iceberg")
 
 
 def _has_ids(f: pa.Field) -> bool:

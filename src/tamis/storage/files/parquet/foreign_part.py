@@ -105,7 +105,7 @@ class ForeignParquetPart(ParquetPart):
         return None
 
     def _found_by(self) -> tuple[object, ...]:
-        return self._origin.by_field_id, tuple(sorted(self._origin.column_names.items()))
+        return self._origin.kind, self._origin.by_field_id, tuple(sorted(self._origin.column_names.items()))
 
     def _shape(self) -> Shape:
         found = self._file.schema_arrow
