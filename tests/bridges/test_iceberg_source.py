@@ -6,7 +6,7 @@ import gzip
 import json
 import math
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from tamis.bridges.sources.iceberg_schema import iceberg_schema
 from tamis.bridges.sources.iceberg_source import read_iceberg
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP_NTZ
 from tamis.core.types import Decimal as Decimals
+from tamis.core.types.defaults import initial_scalar
 from tests.bridges import iceberg_tables as ice
 from tests.bridges.exported_tables import CHANGES, RENAMES, made
 from tests.bridges.foreign_tables import check_claims, contents, duckdb_rows, live_rows, sorted_rows
@@ -456,6 +457,31 @@ def test_files_without_ids_are_read_by_the_name_mapping(tmp_path: Path) -> None:
     assert keys(made) == [0, 1, 2, *range(4, 10)]
 
 
+def test_a_column_that_the_name_mapping_leaves_out_is_in_no_file_without_ids(tmp_path: Path) -> None:
+    """Such as one that was dropped and added again: the values in the file are those of the dropped one."""
+    table = ice.catalog(tmp_path).create_table("n.t", pa.schema([("k", pa.int64()), ("s", pa.string())]))
+    plain = tmp_path / "warehouse" / "n" / "t" / "plain.parquet"
+    plain.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"k": [1, 2], "s": ["old", "gone"]}), plain)
+    table.add_files([plain.as_uri()])
+    with table.update_schema() as update:
+        update.delete_column("s")
+    with table.update_schema() as update:
+        update.add_column("s", StringType())
+    with table.transaction() as change:
+        mapping = [{"field-id": 1, "names": ["k"]}, {"field-id": 2, "names": ["s"]}]
+        change.set_properties({"schema.name-mapping.default": json.dumps(mapping)})
+    expected = [{"k": 1, "s": None}, {"k": 2, "s": None}]
+    assert table.scan().to_arrow().to_pylist() == expected
+    found = tamis.adopt(str(ice.metadata_of(table)), tmp_path / "t")
+    assert isinstance(found, tamis.Table)
+    assert found.scan().to_arrow().to_pylist() == found.scan("s IS NULL").to_arrow().to_pylist() == expected
+    by_new = ice.commit_deletes(ice.metadata_of(table), [ice.equality_file(table, pa.table({"s": ["old"]}), {"s": 3})])
+    assert keys(by_new) == [1, 2]
+    by_old = ice.commit_deletes(ice.metadata_of(table), [ice.equality_file(table, pa.table({"s": ["gone"]}), {"s": 2})])
+    assert keys(by_old) == [1]
+
+
 def test_several_names_do_not_matter_where_files_have_ids(tmp_path: Path) -> None:
     table = two_files(tmp_path)
     mapping = [{"field-id": 1, "names": ["k", "key"]}, {"field-id": 2, "names": ["s"]}]
@@ -481,6 +507,11 @@ def test_types_of_the_third_format() -> None:
     assert str(one("unknown").fields[0].type) == "void"
     assert one("date", **{"initial-default": "2020-01-02"}).fields[0].initial_default == "2020-01-02"
     assert one("binary", **{"initial-default": "ff00"}).fields[0].initial_default == "/wA="
+    made = initial_scalar(one("time", **{"initial-default": "22:31:08.123456"}).fields[0])
+    assert made.as_py() == time(22, 31, 8, 123456)
+    inner = {"id": 2, "name": "y", "required": False, "type": "int", "initial-default": 3}
+    struct = one({"type": "struct", "fields": [inner]}, **{"initial-default": {}}).fields[0]
+    assert initial_scalar(struct).as_py() == {"y": 3}
     listed: dict[str, Any] = {"type": "list", "element-id": 2, "element": "int", "element-required": True}
     assert one(listed).by_id[2].nullable is False
     for kind in ("timestamp_ns", "timestamptz_ns", "geometry(srid:1)", "geography"):

@@ -87,7 +87,8 @@ def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]
     before = followed_source(snapshot.head, snapshot.store.url)
     head = _evolved(snapshot.head, change.table.schema)
     properties = {**before.properties, SOURCE_VERSION: change.table.version, POSITION: dict(position)}
-    names = {**before.column_names, **change.table.column_names}
+    # a column that files did not hold by the old name mapping may be in it now
+    names = {i: name for i, name in before.column_names.items() if name} | dict(change.table.column_names)
     source = replace(before, column_names=names, properties=properties)
     head = replace(
         head,

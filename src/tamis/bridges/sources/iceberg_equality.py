@@ -36,7 +36,7 @@ class KeyColumns:
     field_of: Callable[[int], Field | None]
     """The column with an id, in whichever schema last had it."""
     names: Mapping[int, tuple[str, ...]]
-    """The names of columns in files without ids."""
+    """The names of columns in files without ids, by the name mapping; empty without one."""
     constants: Callable[[int], Mapping[int, Any]] = field(repr=False)
     """The values of columns that a data file, by its place, may lack, as Arrow scalars."""
 
@@ -66,7 +66,9 @@ class KeyColumns:
 
     def _names(self, identifier: int) -> tuple[str, ...]:
         known = self.field_of(identifier)
-        return self.names.get(identifier, () if known is None else (known.name,))
+        if self.names:  # what a mapping leaves out is in no file without ids
+            return self.names.get(identifier, ())
+        return () if known is None else (known.name,)
 
     def _column(self, table: pa.Table, identifier: int, name: str | None, rows: int, place: int | None) -> pa.Array:
         known = self.field_of(identifier)

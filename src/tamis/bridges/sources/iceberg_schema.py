@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import time
 from typing import Any
 
 from tamis.bridges.sources.iceberg_metadata import metadata_damaged
@@ -64,7 +65,9 @@ def iceberg_schema(value: Mapping[str, Any], name: str) -> Schema:
     """
     try:
         return Schema(tuple(_field(f, f["name"]) for f in value["fields"]))
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        if isinstance(error, InvalidInput):
+            raise
         raise metadata_damaged(name, f"schema: {error!r}") from error
 
 
@@ -117,25 +120,32 @@ def _default(value: Any, data_type: DataType) -> Any:
         return None
     match data_type:
         case Struct(fields):
-            return {f.name: _default(value.get(str(f.id)), f.type) for f in fields}
+            # the format keeps the defaults of a struct's fields at the fields themselves
+            told = {f.name: _default(value.get(str(f.id)), f.type) for f in fields}
+            return {f.name: f.initial_default if told[f.name] is None else told[f.name] for f in fields}
         case Array(element):
             return [_default(v, element.type) for v in value]
         case Map(key, item):
             pairs = zip(value["keys"], value["values"], strict=True)
             return [[_default(k, key.type), _default(v, item.type)] for k, v in pairs]
+        case Time():
+            at = time.fromisoformat(value)
+            return ((at.hour * 60 + at.minute) * 60 + at.second) * 1_000_000 + at.microsecond
     return base64.b64encode(bytes.fromhex(value)).decode() if data_type == BINARY else value
 
 
-def mapped_names(properties: Mapping[str, str], schema: Schema, name: str) -> dict[int, tuple[str, ...]]:
-    """Return the names that files without field ids may have for the columns, by the table's name mapping."""
+def mapped_names(properties: Mapping[str, str], name: str) -> dict[int, tuple[str, ...]]:
+    """Return the names that files without field ids may have for columns, by the table's name mapping.
+
+    Columns that the schema dropped are among them; without a mapping, there are none.
+    """
     text = properties.get("schema.name-mapping.default")
     if not text:
         return {}
     try:
-        found = dict(_mapped(json.loads(text)))
+        return dict(_mapped(json.loads(text)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise metadata_damaged(name, f"schema.name-mapping.default: {error}") from error
-    return {i: names for i, names in found.items() if i in schema.by_id}
 
 
 def _mapped(fields: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, tuple[str, ...]]]:

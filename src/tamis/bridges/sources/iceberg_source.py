@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -73,7 +73,7 @@ def _source(
     for file in data.files:
         if file["file_format"].upper() != "PARQUET":
             raise refuse_format(file)
-    names = mapped_names(content.get("properties") or {}, schema, metadata.location)
+    names = mapped_names(content.get("properties") or {}, metadata.location)
     constants = _Constants(metadata, schema, data)
     columns = KeyColumns(root, _fields_of(metadata, schema), names, constants.scalars)
     rows = position_deletes(root, data, deletes)
@@ -232,8 +232,12 @@ def _fields_of(metadata: IcebergMetadata, schema: Schema) -> Callable[[int], Fie
 def _file_names(root: Root, data: Entries, names: Mapping[int, tuple[str, ...]], schema: Schema) -> dict[int, str]:
     """Return the names of columns in files without ids, where they are not the schema's own.
 
+    A column that the name mapping leaves out has the name "" there: such files do not hold it.
+
     Raises ``InvalidInput`` (``ICEBERG_NAME_MAPPING``) if a file has no ids, and a column may have several names.
     """
+    absent = {f.id: "" for f in _named(schema.fields) if not names.get(f.id)} if names else {}
+    names = {i: known for i, known in names.items() if i in schema.by_id}
     several = sorted(i for i, known in names.items() if len(known) > 1)
     if several:
         bare = [file["file_path"] for file in data.files]
@@ -246,8 +250,16 @@ def _file_names(root: Root, data: Entries, names: Mapping[int, tuple[str, ...]],
                 name=without,
                 remedy="Rewrite the file there (rewrite_data_files), then adopt the table.",
             )
-        return {}
-    return {i: known[0] for i, known in names.items() if known and known[0] != schema.by_id[i].name}
+        return absent
+    return absent | {i: known[0] for i, known in names.items() if known and known[0] != schema.by_id[i].name}
+
+
+def _named(fields: Sequence[Field], named: bool = True) -> Iterator[Field]:
+    """Yield the columns and the fields of structs, at any depth; elements, keys and values have no names."""
+    for f in fields:
+        if named:
+            yield f
+        yield from _named(f.type.children, isinstance(f.type, Struct))
 
 
 def _has_ids(root: Root, name: str) -> bool:

@@ -33,7 +33,8 @@ NO_EXTERNAL = pa.schema(
 class Source:
     """A foreign table of which parts are read.
 
-    ``column_names`` gives, by column id, the name in the files where it is not that of the part's schema.
+    ``column_names`` gives, by column id, the name in the files where it is not that of the part's schema; "" for a
+    column that no file has by its name.
     """
 
     source_id: str
