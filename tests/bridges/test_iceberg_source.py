@@ -482,6 +482,33 @@ def test_a_column_that_the_name_mapping_leaves_out_is_in_no_file_without_ids(tmp
     assert keys(by_old) == [1]
 
 
+@pytest.mark.parametrize("change", ["nothing", "renamed", "added again", "renamed inside"])
+def test_files_without_ids_and_name_mapping_are_read_where_names_meant_one_column(tmp_path: Path, change: str) -> None:
+    """By the new name, a renamed column would be NULL; one that was added again would have the dropped one's values."""
+    data = pa.table({"k": [1], "s": ["old"], "l": [[{"x": "y"}]]})
+    table = ice.catalog(tmp_path).create_table("n.t", data.schema)
+    plain = tmp_path / "warehouse" / "n" / "t" / "plain.parquet"
+    plain.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(data, plain)
+    table.add_files([plain.as_uri()])
+    if change.startswith("renamed"):
+        with table.update_schema() as update:
+            update.rename_column("s" if change == "renamed" else "l.element.x", "text")
+    elif change == "added again":
+        with table.update_schema() as update:
+            update.delete_column("s")
+        with table.update_schema() as update:
+            update.add_column("s", StringType())
+    place = changed_metadata(table, properties={})
+    if change == "nothing":
+        found = tamis.adopt(place, tmp_path / "t")
+        assert isinstance(found, tamis.Table)
+        assert found.scan().to_arrow().to_pylist() == data.to_pylist()
+        return
+    with pytest.raises(tamis.errors.InvalidInput, match=r"ICEBERG_NAME_MAPPING.*no name mapping"):
+        tamis.adopt(place, tmp_path / "t")
+
+
 def test_several_names_do_not_matter_where_files_have_ids(tmp_path: Path) -> None:
     table = two_files(tmp_path)
     mapping = [{"field-id": 1, "names": ["k", "key"]}, {"field-id": 2, "names": ["s"]}]

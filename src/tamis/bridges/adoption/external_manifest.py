@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from tamis.bridges.adoption.readable_columns import check_readable, check_schema
+from tamis.bridges.adoption.readable_columns import check_ids, check_readable, check_schema
 from tamis.bridges.adoption.source_statistics import footer_statistics
 from tamis.bridges.sources.source_footers import SourceFooter, changed, read_footers
 from tamis.bridges.sources.source_table import FILES, SourceTable
@@ -54,6 +54,7 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
     entries = _entries(store, paths.to_pylist(), files["bytes"].to_pylist())
     footers = table.footers if table.footers is not None else read_footers(store, entries)
     _check_rows(footers, files["rows"].to_pylist())
+    check_ids(footers, table)
     constants = files["constants"].to_pylist()
     _check_columns(footers, schema, source, constants)
     part_ids = [new_id() for _ in entries]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from tamis.bridges.sources.source_footers import SourceFooter
+from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.schema.widening import widens
 from tamis.core.types import (
     BINARY,
@@ -21,7 +24,7 @@ from tamis.core.types import (
 )
 from tamis.core.types.arrow import from_arrow_type
 from tamis.errors import InvalidInput, TamisError
-from tamis.storage.files.parquet.foreign_columns import ForeignLayout
+from tamis.storage.files.parquet.foreign_columns import ForeignLayout, has_ids
 
 _DIGITS = {0: 3, 1: 5, 2: 10, 3: 20}
 """Digits that a decimal needs before the point for each whole type, narrowest first."""
@@ -37,6 +40,22 @@ def check_schema(schema: Schema) -> None:
                 name=schema.path_text(field),
                 remedy='Copy the rows instead (mode="copy").',
             )
+
+
+def check_ids(footers: Sequence[SourceFooter], table: SourceTable) -> None:
+    """Raise ``InvalidInput`` (``ICEBERG_NAME_MAPPING``) for a file without ids, where names do not say enough."""
+    if table.renamed is None:
+        return
+    bare = next((footer.path for footer in footers if not any(has_ids(f) for f in footer.schema)), None)
+    if bare is not None:
+        raise InvalidInput(
+            f"{bare} has no field ids, its table has no name mapping, and the column {table.renamed!r} had another "
+            "name, or another column had its name.",
+            code="ICEBERG_NAME_MAPPING",
+            name=bare,
+            remedy="Set the table's property schema.name-mapping.default, or rewrite the file there "
+            "(rewrite_data_files), then adopt the table.",
+        )
 
 
 def check_readable(footer: SourceFooter, layout: ForeignLayout, schema: Schema, given: frozenset[int]) -> None:

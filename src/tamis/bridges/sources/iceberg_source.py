@@ -89,6 +89,7 @@ def _source(
         timestamp_micros=None if snapshot is None else int(snapshot["timestamp-ms"]) * 1000,
         column_names=_file_names(root, data, names, schema),
         by_field_id=True,
+        renamed=None if names else _renamed(metadata, schema),
         properties={"table_id": content.get("table-uuid"), "metadata": metadata.location},
     )
 
@@ -252,6 +253,30 @@ def _file_names(root: Root, data: Entries, names: Mapping[int, tuple[str, ...]],
             )
         return absent
     return absent | {i: known[0] for i, known in names.items() if known and known[0] != schema.by_id[i].name}
+
+
+def _renamed(metadata: IcebergMetadata, schema: Schema) -> str | None:
+    """Return a column of the schema that had another name, or whose name another column had; None: there is none."""
+    known = {i: (path[-2] if len(path) > 1 else None, schema.by_id[i].name) for i, path in schema.paths.items()}
+    ids = {place: i for i, place in known.items()}
+    for value in metadata.content.get("schemas") or ():
+        for i, place in _places(value, None):
+            other = ids.get(place, i)
+            if known.get(i, place) != place or other != i:
+                return schema.path_text(schema.by_id[i if i in known else other])
+    return None
+
+
+def _places(kind: Any, above: int | None) -> Iterator[tuple[int, tuple[int | None, str]]]:
+    """Yield the id of each field of a type in Iceberg's JSON, with the id of what it is in, and its name."""
+    if not isinstance(kind, dict):
+        return
+    for f in kind.get("fields") or ():
+        yield f["id"], (above, f["name"])
+        yield from _places(f["type"], f["id"])
+    for part in ("element", "key", "value"):
+        if part in kind:
+            yield from _places(kind[part], kind[f"{part}-id"])
 
 
 def _named(fields: Sequence[Field], named: bool = True) -> Iterator[Field]:

@@ -52,6 +52,8 @@ class SourceTable:
     """By column id, nested fields included, the name in the files where it is not the schema's own."""
     by_field_id: bool = False
     """Whether the files carry the column ids as Parquet field ids; a file without them is read by name."""
+    renamed: str | None = None
+    """A column whose name meant, or may have meant, another one: by names alone, no file can be read."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """What a synchronization needs of the source again, such as its catalog; never a credential."""
     footers: tuple[SourceFooter, ...] | None = field(default=None, repr=False)

@@ -45,14 +45,15 @@ class ForeignNames(Names):
 
 def foreign_names(source: Source, schema: Schema, found: pa.Schema) -> ForeignNames:
     """Return how the columns of ``schema``, under which the part was adopted, are found in the file's schema."""
-    by_id = source.by_field_id and any(_has_ids(f) for f in found)
+    by_id = source.by_field_id and any(has_ids(f) for f in found)
     return ForeignNames(schema, source.column_names, by_id, exact=source.kind == "iceberg")
 
 
-def _has_ids(f: pa.Field) -> bool:
+def has_ids(f: pa.Field) -> bool:
+    """Return whether the field, or one below it, has a field id."""
     kind = f.type
     return FIELD_ID in (f.metadata or {}) or (
-        pa.types.is_nested(kind) and any(_has_ids(kind.field(at)) for at in range(kind.num_fields))
+        pa.types.is_nested(kind) and any(has_ids(kind.field(at)) for at in range(kind.num_fields))
     )
 
 
