@@ -28,6 +28,7 @@ MANY_PARAMETERS = {
     "src/tamis/cli/query_commands.py:explain": "as above",
     "src/tamis/table/adoption.py:adopt": "the public function, whose options are given by keyword",
     "src/tamis/table/table.py:scan": "the public method, whose options are given by keyword",
+    "src/tamis/table/upkeep_verbs.py:compact": "as above",
 }
 """Excused, with the reason."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import deltalake
@@ -43,6 +44,18 @@ def test_a_delta_table(run: Run, tmp_path: Path) -> None:
     assert run("adopt", source, older, "--source-option", "version=0").code == 0
     assert rows_of(older) == [1, 2, 3]
     assert {k: v for k, v in contents(source).items() if k in before} == before
+
+
+def test_compaction_moves_the_rows_where_asked(run: Run, tmp_path: Path) -> None:
+    source, place = tmp_path / "source", str(tmp_path / "t")
+    deltalake.write_deltalake(source, pa.table({"n": [1, 2, 3]}))
+    before = contents(source)
+    assert run("adopt", source, place).code == 0
+    assert "0 parts became 0" in run("compact", place).out
+    assert "1 part became 1" in run("compact", place, "--adopted").out
+    assert contents(source) == before
+    shutil.rmtree(source)
+    assert rows_of(place) == [1, 2, 3]
 
 
 def test_a_copy_is_the_tables_own(run: Run, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import tamis
 from tamis.engine import operations
+from tamis.engine.operations import PartChoice
 from tamis.engine.operations.layout.compact import Compacted, Work, Workers, rewrite_locally
 from tamis.engine.operations.layout.compaction_candidates import Group
 from tamis.engine.operations.rows.append import discard
@@ -179,7 +180,7 @@ def test_compaction_gives_way_to_row_changes_and_goes_on() -> None:
             expected = list(held(of))
         return found
 
-    _, done = operations.compact(of.store, of.refresh().snapshot, (), options(of), workers=Workers(meddle))
+    _, done = operations.compact(of.store, of.refresh().snapshot, PartChoice(), options(of), workers=Workers(meddle))
     assert done.conflicts == 1
     assert done.commits >= 1
     assert held(of) == expected
@@ -196,7 +197,7 @@ def test_appends_never_notice() -> None:
         tamis.open(of.path).append(rows(10_000, 5))
         return rewrite_locally(work, group)
 
-    _, done = operations.compact(of.store, of.refresh().snapshot, (), options(of), workers=Workers(meddle))
+    _, done = operations.compact(of.store, of.refresh().snapshot, PartChoice(), options(of), workers=Workers(meddle))
     assert (done.conflicts, done.commits) == (0, 1)
     assert of.refresh().scan().count() == 505
 
@@ -210,7 +211,7 @@ def test_a_failure_leaves_nothing() -> None:
         raise StoreUnavailable("planned")
 
     with pytest.raises(StoreUnavailable, match="planned"):
-        operations.compact(of.store, of.snapshot, (), options(of), workers=Workers(fail))
+        operations.compact(of.store, of.snapshot, PartChoice(), options(of), workers=Workers(fail))
     assert ({e.path for e in of.store.list("data")}, held(of)) == before
 
 
@@ -241,7 +242,7 @@ def test_rows_deleted_meanwhile_stay_deleted() -> None:
             calls.append(delete_rows(tamis.open(of.path), 10))
         return found
 
-    _, done = operations.compact(of.store, of.refresh().snapshot, (), options(of), workers=Workers(meddle))
+    _, done = operations.compact(of.store, of.refresh().snapshot, PartChoice(), options(of), workers=Workers(meddle))
     assert (done.conflicts, done.rows_dropped) == (1, calls[0])
     assert of.refresh().scan().count() == 200 - calls[0]
 
@@ -249,7 +250,7 @@ def test_rows_deleted_meanwhile_stay_deleted() -> None:
 def test_lost_rows_are_never_committed() -> None:
     of = filled(4)
     with pytest.raises(tamis.errors.CorruptData) as caught:
-        operations.compact(of.store, of.snapshot, (), options(of), workers=Workers(lambda work, group: []))
+        operations.compact(of.store, of.snapshot, PartChoice(), options(of), workers=Workers(lambda work, group: []))
     assert caught.value.code == "ROWS_DIFFER"
     assert of.refresh().version == 4
 

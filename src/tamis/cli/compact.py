@@ -25,6 +25,9 @@ def compact(
     max_seconds: Annotated[
         float | None, typer.Option(min=0, metavar="S", help="Start no work that would end after so many seconds.")
     ] = None,
+    adopted: Annotated[
+        bool, typer.Option("--adopted", help="Move the rows of adopted files into files of the table, too.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, and why.")] = False,
     spark: Annotated[bool, typer.Option("--spark", help="Do the work with a local Spark.")] = False,
     storage_option: Stored = None,
@@ -42,6 +45,7 @@ def compact(
         "max_bytes": size_in(max_bytes, "--max-bytes", 1),
         "cluster_by": names(cluster_by),
         "curve": curve,
+        "adopted": adopted,
     }
     plan: Any = held.compact(where, dry_run=True, **arguments)
     if dry_run:

@@ -52,6 +52,7 @@ class UpkeepVerbs:
         dry_run: bool = False,
         cluster_by: Sequence[str] = (),
         curve: str = "hilbert",
+        adopted: bool = False,
         spark: Any = None,
         progress: operations.Progress | None = None,
     ) -> Compacted | CompactionPlan:
@@ -60,8 +61,9 @@ class UpkeepVerbs:
         ``dry_run`` returns the plan with its reasons. A call reads at most about ``max_bytes`` and starts no
         work that would end after ``max_seconds``; the next call continues. ``row_filter`` limits it to parts
         that may match. ``cluster_by`` sorts by these columns together, along a ``curve`` ("hilbert",
-        "zorder"). With ``spark``, its executors do the work. Compaction never fails another writer: if one
-        changed a part meanwhile, compaction gives up that part.
+        "zorder"). ``adopted`` moves the rows of adopted files into files of the table; they stay where they are
+        otherwise, and unchanged in any case. With ``spark``, its executors do the work. Compaction never fails
+        another writer: if one changed a part meanwhile, compaction gives up that part.
         """
         self._writable()
         check_bound("max_bytes", max_bytes, 1)
@@ -72,16 +74,14 @@ class UpkeepVerbs:
         conjuncts = parse_filter(row_filter, snapshot.schema, options)[0]
         names = names_of(cluster_by, "cluster_by")
         layout = layout_of(snapshot.schema, curve, names) if names and snapshot.schema else None
+        choice = operations.PartChoice(conjuncts, layout, checked_flag("adopted", adopted))
         if checked_flag("dry_run", dry_run):
-            return operations.plan_compaction(
-                self._store, snapshot, conjuncts, options, layout=layout, max_bytes=max_bytes
-            )
+            return operations.plan_compaction(self._store, snapshot, choice, options, max_bytes=max_bytes)
         return operations.compact(
             self._store,
             snapshot,
-            conjuncts,
+            choice,
             options,
-            layout=layout,
             limits=operations.Limits(max_bytes, max_seconds),
             workers=None
             if spark is None

@@ -1,6 +1,7 @@
 """The verbs that change a table's rows, one commit each, and the maintenance verbs."""
 
 from tamis.engine.operations.layout.compact import Compacted, CompactionPlan, Limits, compact, plan_compaction
+from tamis.engine.operations.layout.compaction_candidates import PartChoice
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import repeated
 from tamis.engine.operations.rows.append import append
@@ -23,6 +24,7 @@ __all__ = [
     "FeedForm",
     "Limits",
     "MergeClause",
+    "PartChoice",
     "Progress",
     "Result",
     "Vacuumed",

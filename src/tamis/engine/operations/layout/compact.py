@@ -8,15 +8,14 @@ affected. Output has the newest schema at planning time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.expr import Expr
 from tamis.core.types import Schema
-from tamis.engine.operations.layout.compaction_candidates import Group, choose
+from tamis.engine.operations.layout.compaction_candidates import Group, PartChoice, choose
 from tamis.engine.operations.layout.curve_clustering import Layout, along
 from tamis.engine.operations.layout.index_commits import indexed
 from tamis.engine.operations.result import Progress, Result, written
@@ -130,15 +129,13 @@ class Compacted(Result):
 def plan_compaction(
     store: Store,
     snapshot: Snapshot,
-    conjuncts: Sequence[Expr],
+    choice: PartChoice,
     options: Options,
     *,
-    layout: Layout | None = None,
     max_bytes: int | None = None,
 ) -> CompactionPlan:
     """Plan what ``compact`` would do to ``snapshot``; reads metadata only."""
-    named = None if layout is None else layout.name
-    groups = choose(store, snapshot, conjuncts, options, layout=named, max_bytes=max_bytes)
+    groups = choose(store, snapshot, choice, options, max_bytes=max_bytes)
     now: list[Group] = []
     left = max_bytes
     for group in groups:
@@ -152,10 +149,9 @@ def plan_compaction(
 def compact(
     store: Store,
     snapshot: Snapshot,
-    conjuncts: Sequence[Expr],
+    choice: PartChoice,
     options: Options,
     *,
-    layout: Layout | None = None,
     limits: Limits = UNLIMITED,
     workers: Workers | None = None,
     progress: Progress | None = None,
@@ -168,9 +164,9 @@ def compact(
     max_bytes, max_seconds = limits.max_bytes, limits.max_seconds
     start = world().monotonic()
     done = Compacted(snapshot.version)
-    todo = plan_compaction(store, snapshot, conjuncts, options, layout=layout, max_bytes=max_bytes)
+    todo = plan_compaction(store, snapshot, choice, options, max_bytes=max_bytes)
     for _ in range(PLANS):
-        work = Work(store, snapshot, options, layout)
+        work = Work(store, snapshot, options, choice.layout)
         met = False
         for at, group in enumerate(todo.groups):
             spent = world().monotonic() - start
@@ -191,7 +187,7 @@ def compact(
             break
         snapshot = load(store)
         left = None if max_bytes is None else max(0, max_bytes - done.bytes_read)
-        todo = plan_compaction(store, snapshot, conjuncts, options, layout=layout, max_bytes=left)
+        todo = plan_compaction(store, snapshot, choice, options, max_bytes=left)
     return snapshot, replace(done, later=len(todo.later), seconds=world().monotonic() - start)
 
 

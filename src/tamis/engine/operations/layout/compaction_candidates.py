@@ -20,6 +20,7 @@ from tamis.core.expr import Expr
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
 from tamis.engine.operations.layout.clustering_quality import Clustering, Intervals, clustering, depth, intervals
+from tamis.engine.operations.layout.curve_clustering import Layout
 from tamis.engine.scan import Options, PartRefs, PlanRequest, plan
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot, ordered_now
@@ -38,6 +39,19 @@ AGE = ("since_micros", "until_micros", "layout")
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class PartChoice:
+    """The parts that a call may rewrite: those that may match ``conjuncts``.
+
+    With ``layout``, every part not yet in this layout is eligible; with ``adopted``, every part in a source's file,
+    which is left where it is otherwise.
+    """
+
+    conjuncts: Sequence[Expr] = ()
+    layout: Layout | None = None
+    adopted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +92,7 @@ class Candidates:
     heavy: Bools
     unordered: Bools
     other_layout: Bools
+    adopted: Bools
     spans: Intervals | None
     runs: Ints
 
@@ -87,6 +102,7 @@ class Candidates:
             "deleted rows": self.heavy[at].any(),
             "out of order": self.unordered[at].any(),
             "another layout": self.other_layout[at].any(),
+            "adopted files": self.adopted[at].any(),
         }
         found = tuple(name for name, holds in reasons.items() if holds) or ("overlapping ranges",)
         return Group(
@@ -103,41 +119,38 @@ class Candidates:
 def choose(
     store: Store,
     snapshot: Snapshot,
-    conjuncts: Sequence[Expr],
+    choice: PartChoice,
     options: Options,
     *,
-    layout: str | None = None,
     max_bytes: int | None = None,
 ) -> list[Group]:
     """Choose the groups worth rewriting, youngest rows first, as these cost least and help most.
 
-    ``conjuncts`` restrict them to parts that may match. With ``layout``, every part not yet in this layout is
-    eligible. A group of several parts has at most ``max_bytes``.
+    A group of several parts has at most ``max_bytes``.
     """
     if snapshot.schema is None:
         return []
-    found = candidates(store, snapshot, conjuncts, options, layout)
+    found = candidates(store, snapshot, choice, options)
     target = options.write_part_bytes
-    sorts = bool(snapshot.head.cluster_by) or layout is not None
+    sorts = bool(snapshot.head.cluster_by) or choice.layout is not None
     limit = target * (RUN_PARTS if sorts else 1)
     limit = limit if max_bytes is None else max(1, min(limit, max_bytes))
     groups = list(_stretches(found, limit, target * RUN_PARTS))
-    if found.spans is not None and layout is None:
+    if found.spans is not None and choice.layout is None:
         groups += _overlapping(found, groups, limit)
     made = [found.group(at) for at in groups]
     return sorted(made, key=lambda g: -g.until_micros)
 
 
-def candidates(
-    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, layout: str | None = None
-) -> Candidates:
+def candidates(store: Store, snapshot: Snapshot, choice: PartChoice, options: Options) -> Candidates:
     """Return the live parts that may match, oldest first."""
     schema = snapshot.schema
     assert schema is not None
     ids = frozenset(snapshot.head.cluster_by[0]) if snapshot.head.cluster_by else frozenset()
-    table = own_parts(with_age(snapshot, snapshot.parts(None, ids)))
-    if conjuncts:
-        request = PlanRequest(conjuncts=conjuncts, selected=schema, options=options)
+    table = with_age(snapshot, snapshot.parts(None, ids))
+    table = table if choice.adopted else own_parts(table)
+    if choice.conjuncts:
+        request = PlanRequest(conjuncts=choice.conjuncts, selected=schema, options=options)
         kept = plan(snapshot, store, request).parts.table["part_id"]
         table = table.filter(pc.is_in(table["part_id"], value_set=kept.combine_chunks()))
     table = table.take(
@@ -162,7 +175,8 @@ def candidates(
         small=live_bytes < options.write_part_bytes // 2,
         heavy=deleted >= np.maximum(1, rows * DELETED_SHARE),
         unordered=~ordered & ~by_curve if clustered else np.zeros(len(table), dtype=np.bool_),
-        other_layout=_other(table, layout),
+        other_layout=_other(table, choice.layout),
+        adopted=_adopted(table),
         spans=_spans(snapshot, table, runs, schema) if clustered else None,
         runs=runs,
     )
@@ -210,10 +224,17 @@ def _runs(table: pa.Table, ordered: Bools) -> Ints:
     return np.where(ordered & (codes >= 0), codes, alone)
 
 
-def _other(table: pa.Table, layout: str | None) -> Bools:
+def _adopted(table: pa.Table) -> Bools:
+    if "source" not in table.column_names:
+        return np.zeros(len(table), dtype=np.bool_)
+    found: Bools = table["source"].is_valid().to_numpy().astype(np.bool_)
+    return found
+
+
+def _other(table: pa.Table, layout: Layout | None) -> Bools:
     if layout is None:
         return np.zeros(len(table), dtype=np.bool_)
-    same: Bools = pc.fill_null(pc.equal(table["layout"], layout), False).to_numpy().astype(np.bool_)
+    same: Bools = pc.fill_null(pc.equal(table["layout"], layout.name), False).to_numpy().astype(np.bool_)
     return ~same
 
 
@@ -229,7 +250,7 @@ def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
 
     More than ``apart`` bytes of other data between two parts separate their groups.
     """
-    chosen = found.small | found.heavy | found.unordered | found.other_layout
+    chosen = found.small | _mandatory(found)
     size = np.maximum(found.live_bytes, 1)
     between = np.cumsum(np.where(chosen, 0, size))
     group: list[int] = []
@@ -244,10 +265,15 @@ def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
     yield from _paying(found, group)
 
 
+def _mandatory(found: Candidates) -> Bools:
+    """Return which parts are rewritten whatever their size."""
+    return found.heavy | found.unordered | found.other_layout | found.adopted
+
+
 def _paying(found: Candidates, group: list[int]) -> Iterator[Ints]:
     """Reduce a group to what pays: mandatory rewrites, and small parts if the result is twice the largest."""
     at = np.array(group, dtype=np.int64)
-    must = (found.heavy | found.unordered | found.other_layout)[at] if len(at) else np.zeros(0, dtype=np.bool_)
+    must = _mandatory(found)[at] if len(at) else np.zeros(0, dtype=np.bool_)
     while len(at) and not must.any() and (len(at) < 2 or 2 * found.live_bytes[at].max() > found.live_bytes[at].sum()):
         largest = int(np.argmax(found.live_bytes[at]))
         at, must = np.delete(at, largest), np.delete(must, largest)

@@ -30,6 +30,7 @@ def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
         dry_run=arguments["dry_run"],
         cluster_by=names,
         curve=arguments["curve"],
+        adopted=arguments["adopted"],
         spark=catalog.bridge.active_session(),
     )
     if isinstance(found, CompactionPlan):
@@ -116,6 +117,7 @@ PROCEDURES = (
             Parameter("dry_run", "boolean", "false", "Say what would be done, and why"),
             Parameter("cluster_by", default="NULL", comment="Columns to sort by together, separated by commas"),
             Parameter("curve", default="'hilbert'", comment="hilbert or zorder"),
+            Parameter("adopted", "boolean", "false", "Move the rows of adopted files into files of the table, too"),
             ROW_FILTER,
         ),
         _compact,
