@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.bridges.export import iceberg_metadata as files
@@ -18,7 +19,8 @@ from tamis.bridges.export.iceberg_manifests import (
     ROW_IDS,
     Manifest,
     Manifests,
-    holds,
+    Places,
+    holds_any,
     manifest_of,
     merged_span,
     snapshot_id,
@@ -185,12 +187,9 @@ class _Line:
         files_, vectors = _moved(self.last, snapshot, change)
         for span in sorted({m.span for m in self.manifests if m.kind != "gone"}):
             mine = [m for m in self.manifests if m.span == span and m.kind != "gone"]
-            if any(holds(span, *place) for place in files_):
-                data = writer.data(span)
-            else:
-                data = [m for m in mine if m.kind == "data"]
+            data = writer.data(span) if holds_any(span, files_) else [m for m in mine if m.kind == "data"]
             deletes = [m for m in mine if m.kind == "deletes"]
-            if any(holds(span, *place) for place in vectors):
+            if holds_any(span, vectors):
                 urls = {f"{self.root}/{path}" for path in _without(change.after, change.added)["path"].to_pylist()}
                 others = writer.parts(span)["path"].to_pylist()
                 touched = {f"{self.root}/{path}" for path in change.after["path"].to_pylist()}
@@ -267,7 +266,7 @@ def _without(parts: pa.Table, others: pa.Table) -> pa.Table:
     return parts.filter(pa.array([path not in gone for path in parts["path"].to_pylist()], pa.bool_()))
 
 
-def _moved(old: Snapshot, new: Snapshot, change: PartChange) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+def _moved(old: Snapshot, new: Snapshot, change: PartChange) -> tuple[Places, Places]:
     """Return the places (version, ordinal) of parts that came or went, and of those whose deleted rows changed too."""
 
     def places(snapshot: Snapshot, parts: pa.Table) -> dict[tuple[int, int], tuple[str, bytes | None]]:
@@ -277,4 +276,9 @@ def _moved(old: Snapshot, new: Snapshot, change: PartChange) -> tuple[set[tuple[
 
     before, after = places(old, change.before), places(new, change.after)
     files_ = set(before) ^ set(after)
-    return files_, files_ | {at for at, told in after.items() if at in before and before[at] != told}
+    vectors = files_ | {at for at, part in after.items() if at in before and before[at] != part}
+    return _array(files_), _array(vectors)
+
+
+def _array(places: set[tuple[int, int]]) -> Places:
+    return np.array(list(places), dtype=np.int64).reshape(len(places), 2)

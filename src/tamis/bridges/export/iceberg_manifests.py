@@ -91,9 +91,17 @@ def spans_of(snapshot: Snapshot, after: int = -1) -> list[Span]:
     return out
 
 
-def holds(span: Span, version: int, ordinal: int) -> bool:
-    """Return whether a span holds the part at a place among those that a version added."""
-    return span.first <= version <= span.last and (span.first < span.last or ordinal // MOST_ENTRIES == span.block)
+Places = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+"""Where parts stand: a line for each, with the version that added it and its ordinal among those of that version."""
+
+
+def holds_any(span: Span, places: Places) -> bool:
+    """Return whether a span holds a part at one of ``places``."""
+    versions, ordinals = places.T
+    here = (versions >= span.first) & (versions <= span.last)
+    if span.first == span.last:
+        here &= ordinals // MOST_ENTRIES == span.block
+    return bool(here.any())
 
 
 class Manifests:
