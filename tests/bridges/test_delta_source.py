@@ -635,6 +635,17 @@ def test_statistics_that_a_checkpoint_has_as_columns(tmp_path: Path) -> None:
     assert check_claims(source) == 18
 
 
+def test_names_of_partition_columns_may_differ_in_case(tmp_path: Path) -> None:
+    files = [
+        logs.add(tmp_path, f"{at}.parquet", pa.table({"v": [at]}), {}, partitionValues=values)
+        for at, values in enumerate([{"P": "3"}, {"p": "4", "P": "5"}, {}])
+    ]
+    fields = [logs.field("v", "long"), logs.field("p", "long")]
+    logs.commit(tmp_path, 0, [{"protocol": logs.PROTOCOL}, {"metaData": logs.metadata(fields, ["p"])}, *files])
+    found = live_rows(read_delta(str(tmp_path)))
+    assert sorted_rows(found) == sorted_rows(pa.table({"v": [0, 1, 2], "p": [3, 4, None]}))
+
+
 def test_keys_that_are_null_may_stand_before_an_action(tmp_path: Path) -> None:
     """An action after ``"add": null`` counts, too: a schema that is passed over would give the rows of the old one."""
     first = logs.add(tmp_path, "a.parquet", pa.table({"v": [1]}), {})

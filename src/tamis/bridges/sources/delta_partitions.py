@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +30,7 @@ def constants(values: pa.Array, places: Sequence[Place], rows: pa.Array, zone: s
     out: dict[str, pa.Array] = {}
     pieces = []
     for place in places:
-        texts = pa.array([(o or {}).get(place.physical[0]) or None for o in objects], pa.string())
+        texts = pa.array([_text_of(o or {}, place.physical[0]) or None for o in objects], pa.string())
         typed = _typed(texts, place, zone)
         encoded = [json.dumps(f"{place.field.id}") + ":" + json.dumps(initial_json(v)) for v in typed]
         pieces.append(pa.array(encoded, pa.string()))
@@ -38,6 +38,17 @@ def constants(values: pa.Array, places: Sequence[Place], rows: pa.Array, zone: s
     whole = pc.binary_join_element_wise(*pieces, ",")
     texts = pc.binary_join_element_wise(pa.scalar("{"), whole, pa.scalar("}"), "")
     return {"constants": texts.take(distinct.indices), **out}
+
+
+def _text_of(values: Mapping[str, str | None], name: str) -> str | None:
+    """Return the value of a partition column, whose name a writer may have given in another case.
+
+    One that is not there is NULL: some writers leave NULLs out, as Delta's own readers allow.
+    """
+    if name in values:
+        return values[name]
+    found = [value for other, value in values.items() if other.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
 
 
 def _known(values: pa.Array, place: Place, rows: pa.Array) -> dict[str, pa.Array]:
