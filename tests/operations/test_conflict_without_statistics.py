@@ -13,7 +13,7 @@ import tamis
 from tamis.core.expr import Expr, conjuncts, parse
 from tamis.core.stats.statistics_budget import trim
 from tamis.engine import operations
-from tamis.engine.part_writer import write_part
+from tamis.engine.part_writer import trimmed_statistics
 from tamis.engine.scan import Options
 from tamis.errors import Conflict
 from tests.operations.making import filled, rows
@@ -50,7 +50,7 @@ def test_wrong_bounds_of_a_concurrent_append_hide_no_conflict(
 ) -> None:
     table = filled(1)
     before = table.refresh().snapshot
-    monkeypatch.setattr(write_part, "trim", lying)
+    monkeypatch.setattr(trimmed_statistics, "trim", lying)
     table.append(rows(10, 1))  # a row that the filter matches
     assert before.head.schema is not None
     wanted = conjuncts(parse("ts = 10", before.head.schema))

@@ -126,8 +126,8 @@ def test_projections_orders_limits_and_joins(lake: Lake, adopted: tuple[tamis.Ta
         == [k for k in sorted(left) if k * 7 % 100 < 50][:95]
     )
     assert len(keys(lake, "SELECT k FROM lake.db.t LIMIT 295")) == min(295, len(left))
-    lake.sql("SELECT id AS key FROM range(115, 125)").createOrReplaceTempView("few")
-    joined = keys(lake, "SELECT t.k FROM lake.db.t AS t JOIN few ON t.k = few.key")
+    lake.sql("SELECT id AS key FROM range(115, 125)").createOrReplaceTempView("some_keys")
+    joined = keys(lake, "SELECT t.k FROM lake.db.t AS t JOIN some_keys ON t.k = some_keys.key")
     assert sorted(joined) == [k for k in range(115, 125) if k in left]
     assert lake.rows("SELECT p, count(*), max(k) FROM lake.db.t GROUP BY p ORDER BY p") == [
         (p, len(some), max(some)) for p in range(3) if (some := [k for k in left if k // 100 == p])

@@ -14,7 +14,7 @@ from tests.spark.conftest import Lake
 import tamis
 from tamis.core.stats.statistics_budget import Trimmed, trim
 from tamis.core.stats.statistics_columns import COUNTS, parse_name
-from tamis.engine.part_writer import write_part
+from tamis.engine.part_writer import trimmed_statistics, write_part
 
 ROWS = [{"id": i, "g": i % 3, "s": f"s{i % 10}", "j": f'{{"k": {i}}}'} for i in range(60)]
 SCHEMA = pa.schema([("id", pa.int64()), ("g", pa.int64()), ("s", pa.string()), ("j", pa.string())])
@@ -68,7 +68,7 @@ def planted(trimmed: Callable[..., Trimmed]) -> Callable[..., Trimmed]:
 def lying(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A clustered table of four parts whose statistics are all wrong; the audit would find that."""
     monkeypatch.setenv("TAMIS_AUDIT", "off")
-    monkeypatch.setattr(write_part, "trim", planted(trim))
+    monkeypatch.setattr(trimmed_statistics, "trim", planted(trim))
     monkeypatch.setattr(
         write_part,
         "ends",

@@ -32,7 +32,7 @@ def test_every_table_reads_and_an_empty_table_has_the_same_shape(table: tamis.Ta
     empty = tamis.create(tmp_path / "e", table.schema)
     for name in TABLES:
         full = table.metadata(name)
-        assert full.num_rows
+        assert full.num_rows or name == "sources"  # the table has none
         assert empty.metadata(name).schema.equals(full.schema)
 
 
