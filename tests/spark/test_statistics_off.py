@@ -72,7 +72,7 @@ def lying(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
     monkeypatch.setattr(
         write_part,
         "ends",
-        lambda *_: {},
+        lambda *_: (),
     )
     table = tamis.create(Path(lake.folder) / "db" / "t", SCHEMA)
     for start in range(0, 60, 15):

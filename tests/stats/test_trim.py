@@ -156,6 +156,36 @@ def test_kept_statistics_beyond_the_budget_are_reported(tmp_path: Path) -> None:
     assert table.explain("n > 60").parts["kept"] == 1
 
 
+def test_clustering_tuples_obey_the_budget(tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(40)]
+    data = pa.table({name: [f"{'x' * 40} {row}" for row in range(10)] for name in names})
+    for room, keep in ((300, ""), (300, "c0"), (2000, "")):
+        properties = {"tamis.stats.budget_bytes": str(room), "tamis.stats.keep": keep}
+        table = tamis.create(
+            tmp_path / f"{room}{keep}",
+            data.schema,
+            cluster_by=names,
+            properties={k: v for k, v in properties.items() if v},
+        )
+        table.append(data)
+        row = table.snapshot.parts(None, set(range(1, 41)))
+        assert row["ordered"].to_pylist() == [True]
+        figures = [(n, row[n].type, row[n][0]) for n in row.column_names if n[0].isdigit()]
+        size, excess = trim(figures, {}, 10**9).size, table.detail().to_pylist()[0]["statistics_excess_bytes"]
+        assert size <= room + excess
+        assert (excess > 0) is (keep == "c0")
+        assert any(name.endswith("|last") for name in row.column_names) is (room == 2000 or keep == "c0")
+        assert table.scan("c0 >= 'x' AND c1 >= 'x'").count() == 10
+
+
+def test_more_clustering_columns_than_tuples_can_number(tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(140)]
+    data = pa.table({name: [1, 2] for name in names})
+    table = tamis.create(tmp_path / "t", data.schema, cluster_by=names)
+    table.append(data)
+    assert table.scan("c0 = 2 AND c139 = 2").count() == 1
+
+
 def test_a_trimmed_column_is_named_so() -> None:
     """NULL counts stay: without bounds, and without NULLs, the cause is still the budget."""
     none, _, why = decided("long > 'ê'", 20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tamis.core.expr import conjuncts
 from tamis.core.pruning import Decision, decide
 from tamis.core.stats import Collector, TableEvidence
 from tamis.core.stats.columns.clustering_tuples import ends
+from tamis.core.stats.statistics_budget import trim
 from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_writer.clustering_order import Order
@@ -35,9 +37,12 @@ FILTERS = [
 
 
 def part(
-    rows: list[tuple[Any, ...]], with_ends: bool = True, cluster: tuple[tuple[int, ...], ...] = CLUSTER
+    rows: list[tuple[Any, ...]],
+    with_ends: bool = True,
+    cluster: tuple[tuple[int, ...], ...] = CLUSTER,
+    room: int = 10**6,
 ) -> tuple[pa.RecordBatch, pa.Table]:
-    """The rows in clustering order, and their manifest row."""
+    """The rows in clustering order, and their manifest row with statistics of at most ``room`` bytes."""
     columns = [
         pa.array(list(values), f.type)
         for values, f in zip(zip(*rows, strict=True), to_arrow_schema(SCHEMA), strict=True)
@@ -46,11 +51,10 @@ def part(
     batch = batch.take(Order(SCHEMA, cluster).sort(batch))
     collector = Collector(SCHEMA)
     collector.update(batch)
-    found = dict(ends(SCHEMA, cluster, batch.slice(0, 1), batch.slice(len(batch) - 1))) if with_ends else {}
-    stats = collector.finish()
-    return batch, pa.table(
-        {"rows": pa.array([len(batch)], pa.int64())} | dict(zip(stats.column_names, stats.columns, strict=True)) | found
-    )
+    figures = ends(SCHEMA, cluster, batch.slice(0, 1), batch.slice(len(batch) - 1)) if with_ends else ()
+    left = trim(chain(collector.figures(), figures), {}, room)
+    assert left.size <= room
+    return batch, pa.table({"rows": pa.array([len(batch)], pa.int64())} | left.statistics)
 
 
 def decided(text: str, manifest: pa.Table) -> Decision:
@@ -62,9 +66,12 @@ def decided(text: str, manifest: pa.Table) -> Decision:
     st.lists(st.lists(ROW, min_size=1, max_size=6), min_size=1, max_size=4),
     st.sampled_from(FILTERS),
     st.permutations(CLUSTER),
+    st.sampled_from([10**6, 400, 300, 250, 200, 150, 100, 50, 0]),
 )
-def test_no_part_with_a_match_is_skipped(parts: list[list[tuple[Any, ...]]], text: str, cluster: Any) -> None:
-    made = [part(rows, cluster=tuple(cluster)) for rows in parts]
+def test_no_part_with_a_match_is_skipped(
+    parts: list[list[tuple[Any, ...]]], text: str, cluster: Any, room: int
+) -> None:
+    made = [part(rows, cluster=tuple(cluster), room=room) for rows in parts]
     decision = decided(text, pa.concat_tables([m for _, m in made], promote_options="default"))
     for (batch, _), none, all_ in zip(made, decision.none, decision.all, strict=True):
         columns = {f.id: batch.column(i) for i, f in enumerate(SCHEMA.fields)}
@@ -97,6 +104,41 @@ def test_a_prefix_prunes(text: str, skips: bool) -> None:
     assert decided(text, manifest).none.tolist() == [skips]
     if skips and "1.6" not in text:
         assert decided(text, part(A_TO_C, with_ends=False)[1]).none.tolist() == [False]
+
+
+def test_the_last_columns_of_a_tuple_go_first() -> None:
+    """A prefix of the tuple is left, and prunes; no budget leaves a column without all that it needs."""
+    kinds = ("rank", "edge", "first", "last")
+    ranks = []
+    for room in range(400, -1, -4):
+        names = part(A_TO_C, room=room)[1].column_names
+        left = {name.partition("|")[0] for name in names if name.endswith("|rank")}
+        for identifier in ("1", "2", "3"):
+            held = [kind for kind in kinds if any(n[:2] == f"{identifier}|" and n.endswith(f"|{kind}") for n in names)]
+            assert held == (list(kinds) if identifier in left else [])
+        ranks.append(len(left))
+        assert left == set(["1", "2", "3"][: len(left)])
+    assert ranks == sorted(ranks, reverse=True)
+    assert set(ranks) == {3, 2, 1, 0}
+    _, manifest = part(A_TO_C, room=next(400 - 4 * at for at, left in enumerate(ranks) if left == 2))
+    assert decided("a = 1 AND b = 'k'", manifest).none.tolist() == [True]
+
+
+def test_shortened_text_is_no_tie() -> None:
+    """What the budget shortens is no longer exact: ``b`` may begin with it, and go on."""
+    text = "q" * 30
+    rows = [(1, text + "c", 5.0), (1, text + "d", 7.0), (1, text + "d", 8.0)]
+    room = next(room for room in range(10**3, 0, -1) if _first(part(rows, room=room)[1]) not in (None, text + "c"))
+    _, manifest = part(rows, room=room)
+    assert text.startswith(str(_first(manifest)))
+    assert decided(f"a = 1 AND b = '{text}c' AND x = 5.0D", manifest).none.tolist() == [False]
+    assert decided(f"b = '{_first(manifest)}' AND a = 1", manifest).none.tolist() == [True]
+    assert decided(f"a = 1 AND b = '{text}d' AND x = 8.0D", manifest).none.tolist() == [False]
+
+
+def _first(manifest: pa.Table) -> Any:
+    name = next((name for name in manifest.column_names if name.startswith("2|") and name.endswith("|first")), None)
+    return None if name is None else manifest[name][0].as_py()
 
 
 def test_who_skipped_is_named() -> None:

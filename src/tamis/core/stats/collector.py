@@ -19,16 +19,21 @@ from tamis.core.stats.columns.bounds import count_nans, cut_high, cut_low, extre
 from tamis.core.stats.columns.value_sets import ValueSetCollector, listable
 from tamis.core.stats.json_paths.path_collector import PathCollector, collects
 from tamis.core.stats.json_paths.path_rows import Paths, table_of
-from tamis.core.stats.statistics_columns import COUNTS, HI_EXACT, LO_EXACT, VALUES, bound_name, count_name, has_bounds
+from tamis.core.stats.statistics_columns import (
+    COUNTS,
+    HI_EXACT,
+    LO_EXACT,
+    VALUES,
+    Figure,
+    bound_name,
+    count_name,
+    has_bounds,
+)
 from tamis.core.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema, Struct
 from tamis.core.types.arrow import orderable, to_arrow_type
 
 _PENDING = 64
 """Batch extremes that are buffered before they are merged: merging costs as much as a batch."""
-
-
-Figure = tuple[str, pa.DataType, Any]
-"""A statistics column: its name, type, and value for one piece."""
 
 
 class Collector:

@@ -2,9 +2,10 @@
 
 Invariant: no bound ever moves inward; what is dropped is unknown. Value sets are dropped first; then texts
 are shortened; then paths of JSON documents are dropped, positions of lists first, then the deepest and most
-mixed; then bounds of columns, the longest first; then counts. Statistics that recent filters used are dropped
-after all others, and those that ``tamis.stats.keep`` names are never dropped. A dropped path is noted in the
-row above it, so that it is not taken for absent.
+mixed; then bounds of columns, the longest first, those of clustering columns last, after the columns of clustering
+tuples from the last one on; then counts. Statistics that recent filters used are dropped after all others, and
+those that ``tamis.stats.keep`` names are never dropped. A dropped path is noted in the row above it, so that it
+is not taken for absent.
 
 The cost is linear in the number of statistics: sizes are kept incrementally, and Arrow arrays are built once,
 from what is left.
@@ -19,8 +20,9 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.expr.functions.text.text_order import next_text
-from tamis.core.stats.collector import Figure
-from tamis.core.stats.columns.bounds import next_bytes
+from tamis.core.stats.columns import clustering_tuples
+from tamis.core.stats.columns.bounds import shortened
+from tamis.core.stats.columns.clustering_tuples import FIRST_EXACT, LAST_EXACT
 from tamis.core.stats.json_paths.kept_paths import KeptPaths
 from tamis.core.stats.json_paths.path_rows import (
     INCOMPLETE,
@@ -34,7 +36,7 @@ from tamis.core.stats.json_paths.path_rows import (
     list_of_position,
     nearest_ancestor,
 )
-from tamis.core.stats.statistics_columns import BOUNDS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES
+from tamis.core.stats.statistics_columns import BOUNDS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES, Figure
 
 BYTES = 64 * 2**10
 """The default budget of a part of up to ``ROWS`` rows."""
@@ -43,6 +45,14 @@ _LENGTHS = (32, 16, 8)
 """Lengths in characters to which texts are shortened, in order."""
 _PATH_BYTES = 24
 """Bytes of a path's row besides its text and bounds: kinds and counts."""
+
+_SHORTENED = (
+    ("lo", "exact", LO_EXACT),
+    ("hi", "exact", HI_EXACT),
+    ("first", "edge", FIRST_EXACT),
+    ("last", "edge", LAST_EXACT),
+)
+"""The kinds whose texts are shortened, each with the flags that say whether it is exact, and its bit there."""
 
 Places = frozenset[tuple[int, str]]
 """Column ids with the path in their documents ($ for the column itself)."""
@@ -157,25 +167,26 @@ class _Ledger:
         self.size += _path_size(path, found) - before
 
     def shorten_bounds(self, identifier: int, length: int) -> None:
+        """Shorten a column's texts, in bounds and in clustering tuples; what is shortened is no longer exact."""
         column = self.columns[identifier]
-        for kind in BOUNDS:
-            if column.sizes.get(kind, 0) <= length:
-                continue
-            name, arrow, value = column.figures[kind]
-            plain = value.as_py() if pa.types.is_string(arrow) or pa.types.is_binary(arrow) else None
-            if plain is None or len(plain) <= length:
-                continue
-            short = plain[:length]
-            if kind == "hi":
-                short = next_text(short) if isinstance(short, str) else next_bytes(short)
-            self._set(column, kind, (name, arrow, pa.scalar(short, arrow)))
-            self._flag(identifier, LO_EXACT if kind == "lo" else HI_EXACT)
+        for kind, flags, bit in _SHORTENED:
+            if column.sizes.get(kind, 0) > length:
+                name, arrow, value = column.figures[kind]
+                short = shortened(value, length, upper=kind in ("hi", "last"))
+                if short is not None:
+                    self._set(column, kind, (name, arrow, short))
+                    self._flag(identifier, bit, flags=flags)
 
-    def _flag(self, identifier: int, clear: int, put: int = 0) -> None:
+    def rank(self, identifier: int) -> int:
+        """Return the column's place in the clustering tuples, or -1."""
+        figure = self.columns[identifier].figures.get("rank")
+        return -1 if figure is None else int(figure[2])
+
+    def _flag(self, identifier: int, clear: int, put: int = 0, *, flags: str = "exact") -> None:
         column = self.columns[identifier]
-        if "exact" in column.figures:
-            name, arrow, value = column.figures["exact"]
-            column.figures["exact"] = (name, arrow, value & ~clear | put)
+        if flags in column.figures:
+            name, arrow, value = column.figures[flags]
+            column.figures[flags] = (name, arrow, value & ~clear | put)
 
     def _set(self, column: _Column, kind: str, figure: Figure) -> None:
         width = _width(figure[2])
@@ -216,7 +227,15 @@ def _reductions(ledger: _Ledger, priorities: Priorities) -> Iterator[None]:
         for identifier, path, _ in sorted(of_paths(last), key=_usefulness):
             ledger.drop_path(identifier, path)
             yield
-        for identifier in _longest_bounds(ledger, columns):
+        ranks = {identifier: rank for identifier in columns if (rank := ledger.rank(identifier)) >= 0}
+        for identifier in _longest_bounds(ledger, [i for i in columns if i not in ranks]):
+            ledger.drop_bounds(identifier)
+            yield
+        for identifier in sorted(ranks, key=ranks.__getitem__, reverse=True):
+            ledger.drop(identifier, clustering_tuples.KINDS)
+            ledger.dropped += 1
+            yield
+        for identifier in _longest_bounds(ledger, list(ranks)):
             ledger.drop_bounds(identifier)
             yield
         for identifier in columns:

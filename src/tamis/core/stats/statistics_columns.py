@@ -8,7 +8,7 @@ one. Unknown kinds are ignored.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -33,6 +33,10 @@ space.
 """
 
 LO_EXACT, HI_EXACT, NO_ROOM = 1, 2, 4
+
+
+Figure = tuple[str, pa.DataType, Any]
+"""A statistics column: its name, type, and value for one piece."""
 
 
 class Name(NamedTuple):

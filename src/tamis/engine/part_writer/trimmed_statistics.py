@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import pyarrow as pa
 
@@ -10,17 +11,20 @@ from tamis.core.stats import Collector
 from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS, PACKED, packed
 from tamis.core.stats.json_paths.path_rows import table_of
 from tamis.core.stats.statistics_budget import Priorities, trim
+from tamis.core.stats.statistics_columns import Figure
 
 Places = Iterable[tuple[int, str]]
 
 
-def trimmed_statistics(collector: Collector, room: int, keep: Places, recent: Places) -> dict[str, pa.Array]:
+def trimmed_statistics(
+    collector: Collector, room: int, keep: Places, recent: Places, ends: Iterable[Figure] = ()
+) -> dict[str, pa.Array]:
     """Return what ``collector`` found, in at most ``room`` bytes; see ``statistics_budget`` for what is kept longest.
 
-    JSON path statistics are packed; the committer unpacks them.
+    ``ends`` are the clustering tuples of a sorted part. JSON path statistics are packed; the committer unpacks them.
     """
     priorities = Priorities(frozenset(keep), frozenset(recent))
-    left = trim(collector.figures(), collector.documents(), room, priorities)
+    left = trim(chain(collector.figures(), ends), collector.documents(), room, priorities)
     found = left.statistics
     for name, value in ((DROPPED, left.dropped + collector.uncollected_fields), (EXCESS, left.excess)):
         if value:

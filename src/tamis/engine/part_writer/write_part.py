@@ -18,6 +18,7 @@ from tamis.core.stats.collection_limits import limits_within
 from tamis.core.stats.columns.clustering_tuples import ends
 from tamis.core.stats.columns.page_statistics import NOTE, PageStatistics
 from tamis.core.stats.statistics_budget import budget
+from tamis.core.stats.statistics_columns import Figure
 from tamis.core.types import Schema
 from tamis.engine.part_writer.clustering_order import Order
 from tamis.engine.part_writer.conformed_batches import conform
@@ -226,7 +227,7 @@ class _Part:
             "ordered": pa.array([self._ordered]),
             "blocks": pa.array([done.blocks], pa.list_(pa.int32())),
         }
-        made = pa.table(row | self._statistics() | self._ends())
+        made = pa.table(row | self._statistics())
         checks = [check.constraint_id for check in self._spec.checks]
         return with_checked(made, checks) if checks else made
 
@@ -234,13 +235,13 @@ class _Part:
         if self._collector is None:
             return {}
         room = budget(self._spec.stats_bytes, self._rows)
-        return trimmed_statistics(self._collector, room, self._spec.keep, self._spec.recent)
+        return trimmed_statistics(self._collector, room, self._spec.keep, self._spec.recent, self._ends())
 
-    def _ends(self) -> dict[str, pa.Array]:
+    def _ends(self) -> Iterable[Figure]:
         """Return the first and last clustering tuple of a sorted part."""
-        if self._collector is None or not self._ordered or self._first is None or self._last is None:
-            return {}
-        return dict(ends(self._spec.schema, self._spec.cluster_by, self._first, self._last))
+        if not self._ordered or self._first is None or self._last is None:
+            return ()
+        return ends(self._spec.schema, self._spec.cluster_by, self._first, self._last)
 
     def abort(self) -> None:
         self._writer.abort()

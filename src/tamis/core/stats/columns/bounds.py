@@ -50,6 +50,21 @@ def cut_high(value: pa.Scalar) -> tuple[pa.Scalar, bool]:
     return _cut(value, upper=True)
 
 
+def shortened(bound: pa.Scalar, length: int, *, upper: bool) -> pa.Scalar | None:
+    """Return a bound of at most ``length`` characters or bytes that admits what ``bound`` does.
+
+    None if ``bound`` is no longer than that; a null scalar if there is no such upper bound.
+    """
+    kind = bound.type
+    plain = bound.as_py() if pa.types.is_string(kind) or pa.types.is_binary(kind) else None
+    if plain is None or len(plain) <= length:
+        return None
+    short = plain[:length]
+    if upper:
+        short = next_text(short) if isinstance(short, str) else next_bytes(short)
+    return pa.scalar(short, kind)
+
+
 def _cut(value: pa.Scalar, *, upper: bool) -> tuple[pa.Scalar, bool]:
     if not value.is_valid:
         return value, False

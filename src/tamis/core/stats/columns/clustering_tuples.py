@@ -19,13 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.stats.columns.bounds import cut_high, cut_low
-from tamis.core.stats.statistics_columns import bound_name, count_name, has_bounds
+from tamis.core.stats.statistics_columns import Figure, bound_name, count_name, has_bounds
 from tamis.core.types import DataType, Schema
 from tamis.core.types.arrow import to_arrow_type
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 RANK, EDGE = pa.int8(), pa.uint8()
+KINDS = ("rank", "edge", "first", "last")
+"""The kinds of a column's place in the tuples; a column has all of them, or none."""
+_MOST = 2**7
+"""Columns of a tuple that are stored: as many as ``RANK`` can number."""
 FIRST_EXACT, LAST_EXACT, FIRST_NULL, LAST_NULL = 1, 2, 4, 8
 """Flags of ``edge``. NaN is neither NULL nor a value: such an end is unknown."""
 
@@ -46,12 +50,12 @@ class Edges:
 
 def ends(
     schema: Schema, cluster_by: Sequence[tuple[int, ...]], first: pa.RecordBatch, last: pa.RecordBatch
-) -> Iterator[tuple[str, pa.Array]]:
-    """Yield the columns of a sorted part with this first and last row.
+) -> Iterator[Figure]:
+    """Yield the statistics of a sorted part with this first and last row.
 
     Columns after one without bounds (collated text) are omitted, because pruning cannot reach them.
     """
-    for rank, ids in enumerate(cluster_by):
+    for rank, ids in enumerate(cluster_by[:_MOST]):
         data_type = schema.by_id[ids[-1]].type
         if not has_bounds(data_type):
             return
@@ -60,10 +64,10 @@ def ends(
         )
         flags = FIRST_EXACT * low_exact + LAST_EXACT * high_exact + FIRST_NULL * low_null + LAST_NULL * high_null
         arrow = to_arrow_type(data_type)
-        yield count_name(ids[-1], "rank"), pa.array([rank], RANK)
-        yield count_name(ids[-1], "edge"), pa.array([flags], EDGE)
-        yield bound_name(ids[-1], data_type, "first"), pa.array([low], arrow)
-        yield bound_name(ids[-1], data_type, "last"), pa.array([high], arrow)
+        yield count_name(ids[-1], "rank"), RANK, rank
+        yield count_name(ids[-1], "edge"), EDGE, flags
+        yield bound_name(ids[-1], data_type, "first"), arrow, low
+        yield bound_name(ids[-1], data_type, "last"), arrow, high
 
 
 def _value(schema: Schema, ids: tuple[int, ...], row: pa.RecordBatch) -> pa.Scalar:
