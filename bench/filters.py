@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,19 @@ import pyarrow as pa
 
 from bench.report import Figure, quick, record, rounds
 from tamis.core.expr import Expr, conjuncts, filter_mask, parse
-from tamis.core.types import LONG, Field, Schema
-from tamis.engine.part_reader.filter_order import Conjunction
+from tamis.core.types import LONG, STRING, Field, Schema
+from tamis.engine.part_reader.filter_order import conjunction
 
 ROWS = 65_536
 NAMES = tuple(f"f{i}" for i in range(18))
-SCHEMA = Schema(tuple(Field(name, LONG, id=i) for i, name in enumerate(NAMES, 1)))
+TEXT, DOCUMENT = 100, 101
+SCHEMA = Schema(
+    (
+        *(Field(name, LONG, id=i) for i, name in enumerate(NAMES, 1)),
+        Field("s", STRING, id=TEXT),
+        Field("j", STRING, id=DOCUMENT),
+    )
+)
 DOMAIN = 1_000_000
 IN_SIZES = (4, 8, 16, 32, 256, 1000)
 GOALS = {4: 1 / 2, 8: 1 / 1.5, 16: 1 / 1.5, 32: 1 / 1.3, 256: 1 / 1.2}
@@ -92,19 +100,42 @@ def trees(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
 def orders(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
     """A costly conjunct that keeps all before a cheap one that keeps a row in a thousand: as written, and in the order that was seen to be cheapest."""
     wanted = conjuncts(parse(f"{in_list('f0', 1000, 5)[0].replace(' IN ', ' NOT IN ')} AND f1 < 1000", SCHEMA))
-    learned = Conjunction(wanted, None)
+    learned = conjunction(wanted, None)
     taken = cpu({"as written": lambda: filter_mask(wanted, batch, ROWS), "learned": lambda: learned.mask(batch, ROWS)})
     return [
         Figure("costly before selective: learned order / as written", taken["learned"] / taken["as written"], "×", 1.0)
     ], taken
 
 
+def undecided(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
+    """A cheap leg that decides nine rows of ten, beside a costly one: with the costly leg on all rows, and as the reader does it."""
+    texts = {
+        "text OR number": "s LIKE '%beta-77%' OR f0 < 900000",
+        "text AND number": "s LIKE '%beta-77%' AND f0 < 100000",
+        "document OR number": "get_json_object(j, '$.user.age') = '7' OR f0 < 900000",
+        "numbers": "f0 > 500000 AND f1 < 300000 AND f2 < 700000",
+    }
+    work: dict[str, Callable[[], Any]] = {}
+    for name, text in texts.items():
+        wanted = conjuncts(parse(text, SCHEMA))
+        work[f"all rows, {name}"] = lambda wanted=wanted: filter_mask(wanted, batch, ROWS)
+        work[name] = partial(conjunction(wanted, None).mask, batch, ROWS)
+    taken = cpu(work)
+    return [
+        Figure(f"{name}: undecided rows / all rows", taken[name] / taken[f"all rows, {name}"], "×", goal)
+        for name, goal in zip(texts, (0.3, 0.3, 0.2, 1.1), strict=True)
+    ], taken
+
+
 def main() -> None:
     random = np.random.default_rng(3)
     batch = {i: pa.array(random.integers(0, DOMAIN, ROWS)) for i in range(1, len(NAMES) + 1)}
+    numbers = random.integers(0, 5_000, ROWS).tolist()
+    batch[TEXT] = pa.array([f"alpha-{n}-beta-{7 * n}" for n in numbers])
+    batch[DOCUMENT] = pa.array([f'{{"id": {n}, "user": {{"name": "u{n}", "age": {n % 90}}}}}' for n in numbers])
     figures: list[Figure] = []
     detail: dict[str, Any] = {"rows": ROWS, "quick_rounds": quick()}
-    for name, part in (("lists", lists), ("trees", trees), ("orders", orders)):
+    for name, part in (("lists", lists), ("trees", trees), ("orders", orders), ("undecided", undecided)):
         found, detail[name] = part(batch)
         figures += found
     record("filters", figures, detail)

@@ -11,7 +11,9 @@ that were measured against each other. They combine in this order:
 4. Join keys narrow a scan if they are few, or cover at most ``join_covered_share`` of the column's range.
 5. In a part, ``engine.part_reader.lazy_choice`` reads a chunk lazily if leaders are less than ``lazy_leader_share`` of
    its bytes and fewer than ``lazy_kept_share`` of its rows are likely to survive.
-6. In a file, rows are read by pages if they lie on less than ``excerpt_page_share`` of them.
+6. In a chunk, the next legs of an AND or OR see only undecided rows if ``gather_nanos`` and its neighbours say that
+   this costs less than evaluating them on all rows (``core.expr.short_circuit``).
+7. In a file, rows are read by pages if they lie on less than ``excerpt_page_share`` of them.
 """
 
 from __future__ import annotations
@@ -43,8 +45,21 @@ class CostModel:
     """Share of surviving rows from which a chunk is read whole. ``lazy_grid``."""
     lazy_sparse_share: float = 1 / 256
     """Share of surviving rows below which more rows are filtered before followers are fetched. ``lazy``."""
-    filter_compacted_share: float = 0.25
-    """Share of live rows at which columns are compacted; gathering costs about as much as a comparison. ``filters``."""
+
+    gather_nanos: int = 100_000
+    """Nanoseconds of gathering undecided rows for the next legs of an AND or OR, whatever their number. ``filters``."""
+    gather_number_nanos: float = 1.0
+    """Nanoseconds of gathering a number. ``filters``."""
+    gather_byte_nanos: float = 0.15
+    """Nanoseconds of gathering a byte of a text or document. ``filters``."""
+    call_nanos: int = 20_000
+    """Nanoseconds of evaluating a leg of an AND or OR, whatever its rows. ``filters``."""
+    compare_nanos: float = 1.0
+    """Nanoseconds that a function of numbers is guessed to take per row, before it was observed. ``filters``."""
+    text_nanos: float = 20.0
+    """The same for a function of texts. ``filters``."""
+    document_nanos: float = 2_000.0
+    """The same for a function that parses documents. ``filters``."""
 
     excerpt_page_share: float = 0.5
     """Share of a chunk's pages from which the chunk is read whole, because an excerpt is a copy. ``lazy``."""

@@ -144,9 +144,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ("a metadata count forgets deletes", "        live = ref.live_rows\n", "        live = ref.rows\n"),
     ),
     *_mutants(
-        "engine/part_reader/filter_order.py",
-        ("rows found twice narrow wrongly", "where, live = where[live], np.ones(left, bool)", "where, live = where[: left], np.ones(left, bool)"),
+        "core/expr/short_circuit.py",
+        ("values of undecided rows land on others", "    spread[where] = is_true(values)\n", "    spread[: len(where)] = is_true(values)\n"),
         ("the last conjunct is not run", "for step, at in enumerate(order, 1):", "for step, at in enumerate(order[: max(len(order) - 1, 1)], 1):"),
+        ("legs that can raise change places", "        fixed = can_fail(leg)\n", "        fixed = False\n"),
     ),
     *_mutants(
         "engine/secondary_index/candidate_rows.py",

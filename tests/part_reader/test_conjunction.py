@@ -1,5 +1,6 @@
 """Conjuncts that change places change cost, never rows or errors; and what is guessed of a filter is only a guess."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.core.expr import Expr, conjuncts, filter_mask, parse
+from tamis.core.expr import Expr, conjuncts, filter_mask, leg_costs, parse, short_circuit, to_sql
+from tamis.core.expr.evaluate import evaluate_any
+from tamis.core.expr.short_circuit import Legs
 from tamis.core.pruning.selectivity import expected
 from tamis.core.stats import TableEvidence
 from tamis.core.stats.statistics_columns import bound_name, count_name
 from tamis.core.types import LONG, STRING, TIMESTAMP, Field, Schema
-from tamis.engine.part_reader import filter_order
-from tamis.engine.part_reader.filter_order import Conjunction
+from tamis.cost_model import COSTS
+from tamis.engine.part_reader.filter_order import conjunction
 
 SCHEMA = Schema(
     (Field("a", LONG, id=1), Field("b", LONG, id=2), Field("s", STRING, id=3), Field("at", TIMESTAMP, id=4))
@@ -38,58 +41,129 @@ def tree(texts: list[str]) -> tuple[Expr, ...]:
 
 small = st.lists(st.none() | st.integers(0, 4), min_size=30, max_size=30)
 words = st.lists(st.sampled_from([None, "1", "x", "xy", "7"]), min_size=30, max_size=30)
+FREE = replace(COSTS, gather_nanos=0, gather_number_nanos=0.0, gather_byte_nanos=0.0)
+"""Prices under which rows are gathered wherever one is decided."""
+DEAR = replace(COSTS, gather_nanos=10**12)
+
+legs = st.recursive(
+    st.sampled_from(SAFE + BOLD + ["NULL", "true", "a > 1 OR NULL", "false"]),
+    lambda inner: (
+        st.tuples(st.sampled_from([" OR ", " AND "]), st.lists(inner, min_size=2, max_size=3)).map(
+            lambda made: f"({made[0].join(made[1])})"
+        )
+        | inner.map(lambda text: f"NOT ({text})")
+        | inner.map(lambda text: f"coalesce({text}, b = 1)")
+    ),
+    max_leaves=7,
+)
+
+
+def in_some_order(legs_: Legs, dice: Any) -> None:
+    for cost in legs_.costs:
+        cost.rows, cost.seconds = 1.0, dice.random()
 
 
 @given(
-    st.lists(st.sampled_from(SAFE + BOLD), min_size=1, max_size=5),
+    st.lists(legs, min_size=1, max_size=4),
     small,
     small,
     words,
+    st.sampled_from([FREE, DEAR, COSTS]),
     st.randoms(use_true_random=False),
 )
-def test_any_order_that_can_come_is_the_written_one(
-    texts: list[str], a: list[Any], b: list[Any], s: list[Any], dice: Any
+def test_legs_that_see_undecided_rows_alone_give_the_rows_of_the_written_filter(
+    texts: list[str], a: list[Any], b: list[Any], s: list[Any], costs: Any, dice: Any
 ) -> None:
+    """``filter_mask`` evaluates every leg on every row in the written order."""
     batch = {1: pa.array(a, pa.int64()), 2: pa.array(b, pa.int64()), 3: pa.array(s, pa.string())}
     wanted = tree(texts)
     keep, failed, error = filter_mask(wanted, batch, len(a))
-    run = Conjunction(wanted, None)
-    for seen in run._seen:
-        seen.rows, seen.seconds = 1.0, dice.random()
-    found = run.mask(batch, len(a))
-    assert found[0].tolist() == keep.tolist()
-    assert found[1].tolist() == failed.tolist()
-    assert (found[2] is None) == (error is None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(short_circuit, "COSTS", costs)
+        patch.setattr(leg_costs, "COSTS", costs)
+        run = conjunction(wanted, None)
+        for _ in range(2):
+            found = run.mask(batch, len(a))
+            assert found[0].tolist() == keep.tolist()
+            assert found[1].tolist() == failed.tolist()
+            assert (found[2] is None) == (error is None)
+            for one in (run.legs, *(inner for _, inner in run._inner.values())):
+                in_some_order(one, dice)
+
+
+@pytest.mark.parametrize("text", ["a > 1 OR b / (a - 1) > 0", "b / (a - 1) > 0 OR a > 1", "a = 1 OR 10 / (a - 1) > 3"])
+@pytest.mark.parametrize("costs", [FREE, DEAR], ids=["gathered", "on all rows"])
+def test_an_error_counts_where_spark_reaches_it(text: str, costs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ``a`` = 1, the division fails; where the leg before it is true, Spark never divides."""
+    monkeypatch.setattr(short_circuit, "COSTS", costs)
+    batch = {1: pa.array([0, 1, 2, None], pa.int64()), 2: pa.array([1, 1, 1, 1], pa.int64())}
+    keep, failed, _ = conjunction(tree([text]), None).mask(batch, 4)
+    assert failed.tolist() == [False, not text.startswith("a = 1"), False, False]
+    assert (
+        keep.tolist()
+        == {
+            "a > 1 OR b / (a - 1) > 0": [False, False, True, False],
+            "b / (a - 1) > 0 OR a > 1": [False, False, True, False],
+            "a = 1 OR 10 / (a - 1) > 3": [False, True, True, False],
+        }[text]
+    )
 
 
 def test_what_can_fail_keeps_its_place() -> None:
-    run = Conjunction(tree(["a > 1", "b < 3", "10 / a >= 1", "s LIKE 'x%'", "b IS NOT NULL"]), None)
-    for seen, seconds in zip(run._seen, (5.0, 4.0, 1.0, 3.0, 2.0), strict=True):
-        seen.rows, seen.seconds = 1.0, seconds
+    run = conjunction(tree(["a > 1", "b < 3", "10 / a >= 1", "s LIKE 'x%'", "b IS NOT NULL"]), None)
+    for cost, seconds in zip(run.legs.costs, (5.0, 4.0, 1.0, 3.0, 2.0), strict=True):
+        cost.rows, cost.seconds = 1.0, seconds
     assert run.order() == [1, 0, 2, 4, 3]
 
 
-def test_the_selective_one_comes_first_and_the_others_see_what_it_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a clock that makes all rows cost the same."""
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The legs that were evaluated, as text, and their rows; with a clock that makes all rows cost the same."""
     now = [0.0]
-    sizes: list[int] = []
+    seen: list[tuple[str, int]] = []
 
-    def timed(chosen: Any, arrays: Any, length: int, **more: Any) -> Any:
-        sizes.append(length)
+    def timed(leg: Expr, batch: Any, **more: Any) -> Any:
+        length = len(next(iter(batch.values())))
+        seen.append((to_sql(leg), length))
         now[0] += length / 1e6
-        return filter_mask(chosen, arrays, length, **more)
+        return evaluate_any(leg, batch, **more)
 
-    monkeypatch.setattr(filter_order, "filter_mask", timed)
-    monkeypatch.setattr(filter_order, "world", lambda: type("Clock", (), {"monotonic": staticmethod(lambda: now[0])}))
-    run = Conjunction(tree(["a >= 0", "b = 7"]), None)
+    monkeypatch.setattr(short_circuit, "evaluate_any", timed)
+    clock = type("Clock", (), {"monotonic": staticmethod(lambda: now[0])})
+    monkeypatch.setattr(short_circuit, "world", lambda: clock)
+    monkeypatch.setattr(short_circuit, "COSTS", FREE)
+    return seen
+
+
+def test_the_selective_one_comes_first_and_the_others_see_what_it_left(sizes: list[tuple[str, int]]) -> None:
+    run = conjunction(tree(["a >= 0", "b = 7"]), None)
     a, b = pa.array(np.arange(1000)), pa.array(np.arange(1000) % 100)
     for _ in range(2):
         keep, failed, error = run.mask({1: a, 2: b}, 1000)
         assert np.flatnonzero(keep).tolist() == list(range(7, 1000, 100))
         assert not failed.any()
         assert error is None
-    assert sizes == [1000, 1000, 1000, 10]
+    assert sizes == [("(a >= 0L)", 1000), ("(b = 7L)", 1000), ("(b = 7L)", 1000), ("(a >= 0L)", 10)]
     assert run.order() == [1, 0]
+
+
+def test_a_costly_leg_of_an_or_sees_what_a_cheap_one_leaves(sizes: list[tuple[str, int]]) -> None:
+    """The comparison of numbers comes first by what is guessed of both."""
+    run = conjunction(tree(["s LIKE '%7%' OR a < 990"]), None)
+    a = np.arange(1000)
+    keep, _, _ = run.mask({1: pa.array(a), 3: pa.array(a.astype(str))}, 1000)
+    assert keep.tolist() == [n < 990 or "7" in str(n) for n in range(1000)]
+    assert [size for _, size in sizes] == [1000, 1000, 10]
+    assert "LIKE" in sizes[2][0]
+
+
+def test_a_leg_is_not_gathered_for_where_that_costs_more_than_evaluating_it() -> None:
+    run = conjunction(tree(["a >= 10", "b = 7"]), None)
+    a = pa.array(np.arange(1000))
+    assert not run.legs._pays([1], {1: a, 2: a}, 10, 1000)
+    run.legs.costs[1].add(1000, 0.001, 10, 1)  # a millisecond
+    assert run.legs._pays([1], {1: a, 2: a}, 10, 1000)
+    assert not run.legs._pays([1], {1: a, 2: a}, 990, 1000)
 
 
 def evidence(lo: list[Any], hi: list[Any], column: str = "a") -> TableEvidence:

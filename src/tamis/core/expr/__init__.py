@@ -8,6 +8,7 @@ from tamis.core.expr.functions import all_families as _families  # noqa: F401  #
 from tamis.core.expr.key_filters import MOST_FETCHED_KEYS, MOST_KEYS, equal_as_arrow, key_filter
 from tamis.core.expr.parse_filter import parse, parse_value
 from tamis.core.expr.registry import catalyst_name, entries, function, sql_name
+from tamis.core.expr.short_circuit import ShortCircuit
 from tamis.core.expr.to_sql import short_sql, to_sql
 from tamis.core.expr.tree import (
     FALSE,
@@ -44,6 +45,7 @@ __all__ = [
     "Mode",
     "Moving",
     "Opaque",
+    "ShortCircuit",
     "bound",
     "call",
     "can_fail",

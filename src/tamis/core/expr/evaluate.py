@@ -6,7 +6,7 @@ decides whether the row is reached at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,15 @@ def evaluate(expr: Expr, batch: Batch, length: int, *, now_micros: int | None = 
     return Evaluated(full(out.values, length), failed, out.error)
 
 
+Connect = Callable[[Call, Batch], Evaluated | None]
+"""Evaluates an AND or OR in another way than on all rows; None: it does not."""
+
+
+def evaluate_any(expr: Expr, batch: Batch, *, now_micros: int | None, connect: Connect) -> Evaluated:
+    """Like ``evaluate``, but constants stay scalars; ``connect`` evaluates each AND and OR over whole rows."""
+    return _Run(batch, now_micros, connect=connect).eval(expr)
+
+
 def filter_mask(
     conjuncts: Sequence[Expr], batch: Batch, length: int, *, now_micros: int | None = None
 ) -> tuple[Mask, Mask, str | None]:
@@ -84,6 +93,7 @@ class _Run:
     now_micros: int | None
     elements: Mapping[tuple[int, ...], Datum] = field(default_factory=dict)
     """Elements at hand, by the ids of the array's element."""
+    connect: Connect | None = None
 
     def eval(self, expr: Expr) -> Evaluated:
         match expr:
@@ -95,6 +105,8 @@ class _Run:
                 return self._tested(expr)
             case Element():
                 return Evaluated(_inside(self.elements, expr))
+            case Call() if expr.function in {"and", "or"} and self.connect is not None:
+                return self.connect(expr, self.batch) or apply(expr, [self.eval(a) for a in expr.args])
             case Call() if not approximate(expr):
                 return apply(expr, [self.eval(a) for a in expr.args])
             case Literals():

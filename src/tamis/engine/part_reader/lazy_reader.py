@@ -25,7 +25,7 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader.evidence_cache import block_evidence
 from tamis.engine.part_reader.filter_failure import failure
-from tamis.engine.part_reader.filter_order import Conjunction
+from tamis.engine.part_reader.filter_order import conjunction
 from tamis.engine.part_reader.lazy_choice import Gate
 from tamis.engine.part_reader.leaf_filter import through_leaves
 from tamis.engine.part_reader.live_rows import LiveRows, Ordinals, counted, positioned
@@ -132,7 +132,7 @@ class _Reader:
         self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
         self._schema = to_arrow_schema(spec.schema)
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
-        self._filter = Conjunction(asking, spec.now_micros)
+        self._filter = conjunction(asking, spec.now_micros)
         self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
 
     def batches(self, ref: PartRef) -> Iterator[pa.RecordBatch]:
