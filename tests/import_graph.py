@@ -29,6 +29,8 @@ def own_imports(tree: ast.AST, known: Mapping[str, object]) -> Iterator[tuple[st
         if isinstance(i, ast.If) and ast.unparse(i.test) == "TYPE_CHECKING"
         for n in ast.walk(i)
     }
+    for name in sorted(lazy_imports(tree).values()):
+        yield name, 0, False
     for node in ast.walk(tree):
         if id(node) in skipped:
             continue
@@ -41,6 +43,18 @@ def own_imports(tree: ast.AST, known: Mapping[str, object]) -> Iterator[tuple[st
         for name in names:
             if name.split(".")[0] == "tamis":
                 yield name, getattr(node, "lineno", 0), id(node) in inside
+
+
+def lazy_imports(tree: ast.AST) -> dict[str, str]:
+    """Names that ``lazy_attributes`` and ``lazy_module`` define in a module, and the module that each comes from."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_attributes":
+            found |= ast.literal_eval(node.args[1])
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("lazy_module("):
+            assert isinstance(node.value, ast.Call)
+            found[ast.unparse(node.targets[0])] = ast.literal_eval(node.value.args[0])
+    return found
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:

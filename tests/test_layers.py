@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.import_graph import circles, modules, own_imports
+from tests.import_graph import circles, lazy_imports, modules, own_imports
 
 ORDER = (
     "errors",
+    "lazy_imports",
     "world",
     "sizes",
     "cost_model",
@@ -133,6 +134,22 @@ def test_modules_form_no_circles() -> None:
         for name, path in known.items()
     }
     assert circles(graph) == []
+
+
+def test_lazy_names_are_those_of_the_type_checker() -> None:
+    """A name that only one of them knows would pass mypy and fail in use, or the reverse."""
+    for path in MODULES:
+        tree = ast.parse(path.read_text())
+        lazy = lazy_imports(tree)
+        typed: dict[str, str] = {}
+        for branch in ast.walk(tree):
+            if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING" and branch.orelse:
+                for node in branch.body:
+                    if isinstance(node, ast.ImportFrom):
+                        typed |= {alias.asname or alias.name: f"{node.module}" for alias in node.names}
+        assert lazy.keys() <= typed.keys(), path
+        for name, home in lazy.items():
+            assert home in {typed[name], f"{typed[name]}.{name}"}, (path, name)
 
 
 def test_a_circle_is_seen() -> None:

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.bridges.export.current_exports import exports
-from tamis.bridges.export.export_result import Exported
-from tamis.bridges.export.exporting import checked_format, export_table
-from tamis.bridges.export.final_export import end_with_export
+from tamis.bridges.export import export_on_commit as _export_on_commit  # noqa: F401  # makes commits export
+from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
 from tamis.table.scan_request import checked_flag
+
+if TYPE_CHECKING:
+    from tamis.bridges.export import current_exports, exporting, final_export
+    from tamis.bridges.export.export_result import Exported
+else:
+    current_exports = lazy_module("tamis.bridges.export.current_exports")
+    exporting = lazy_module("tamis.bridges.export.exporting")
+    final_export = lazy_module("tamis.bridges.export.final_export")
 
 
 class ExportVerbs:
@@ -44,16 +50,16 @@ class ExportVerbs:
         if another writer has changed the exported table.
         """
         self._writable()
-        name = checked_format(format)
+        name = exporting.checked_format(format)
         by_id = checked_flag("by_id", by_id)
 
         def export(snapshot: Snapshot) -> Exported:
-            return export_table(self._store, snapshot, name, format_version=format_version, by_id=by_id)
+            return exporting.export_table(self._store, snapshot, name, format_version=format_version, by_id=by_id)
 
         if checked_flag("final", final):
-            return end_with_export(self._store, self._newest, export)
+            return final_export.end_with_export(self._store, self._newest, export)
         return export(self._newest())
 
     def exports(self) -> pa.Table:
         """List the exports: format, the version that each is at, how far it is behind, and what keeps it there."""
-        return exports(self._store, self._newest())
+        return current_exports.exports(self._store, self._newest())

@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tamis.engine import operations
-from tamis.engine.operations import Result
-from tamis.engine.operations.layout import index_operations
 from tamis.engine.scan import Options
+from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
+
+if TYPE_CHECKING:
+    from tamis.engine.operations import Result
+    from tamis.engine.operations.layout import index_operations
+else:
+    index_operations = lazy_module("tamis.engine.operations.layout.index_operations")
 
 
 class IndexVerbs:

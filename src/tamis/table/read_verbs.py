@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from tamis.engine.scan import Scan
 from tamis.engine.scan.scan import duckdb_relation
-from tamis.table.arrow_dataset import TamisDataset
+from tamis.lazy_imports import lazy_module
+
+if TYPE_CHECKING:
+    from tamis.table import arrow_dataset
+    from tamis.table.arrow_dataset import TamisDataset
+else:
+    arrow_dataset = lazy_module("tamis.table.arrow_dataset")
 
 
 class ReadVerbs:
@@ -53,7 +59,7 @@ class ReadVerbs:
         Its scans read only the columns that they need, and skip parts and blocks by those parts of their
         filter that have an exact counterpart in Spark SQL. pyarrow evaluates the whole filter.
         """
-        return TamisDataset(self.scan())
+        return arrow_dataset.TamisDataset(self.scan())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.scan().__arrow_c_stream__(requested_schema)

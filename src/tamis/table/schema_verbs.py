@@ -11,18 +11,25 @@ from tamis.core.schema import fence, rows_fit
 from tamis.core.schema.schema_sequence import Evolution, check_next, identical, resolved
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.operations.schema.alter import Alteration, merge_schema
-from tamis.engine.operations.schema.evolve import evolve, outcome
 from tamis.engine.part_writer import conform
 from tamis.engine.part_writer.conformed_batches import migrated
 from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Snapshot, next_schema
 from tamis.storage.object_store import Store
-from tamis.table.alter_builder import Alter
 from tamis.table.constraint_table import constraints
 from tamis.table.scan_request import checked_flag
 from tamis.table.table_definition import checked_schema, logical_schema, with_schema
 from tamis.world import new_id
+
+if TYPE_CHECKING:
+    from tamis.engine.operations.schema import alter, evolve
+    from tamis.table import alter_builder
+    from tamis.table.alter_builder import Alter
+else:
+    alter = lazy_module("tamis.engine.operations.schema.alter")
+    evolve = lazy_module("tamis.engine.operations.schema.evolve")
+    alter_builder = lazy_module("tamis.table.alter_builder")
 
 
 class SchemaVerbs:
@@ -46,7 +53,7 @@ class SchemaVerbs:
         """
         self._writable()
         snapshot = self._newest()
-        return Alter(Alteration(self._store, snapshot, self._schema), snapshot, self._adopt)
+        return alter_builder.Alter(alter.Alteration(self._store, snapshot, self._schema), snapshot, self._adopt)
 
     def constraints(self) -> pa.Table:
         """List the constraints: name, kind, columns, expression, whether it is enforced, and the definition as SQL."""
@@ -87,8 +94,8 @@ class SchemaVerbs:
             )
 
         if checked_flag("dry_run", dry_run):
-            return outcome(snapshot.head, plan(snapshot.head))
-        after = evolve(self._store, snapshot, plan, operation_id=new_id())
+            return evolve.outcome(snapshot.head, plan(snapshot.head))
+        after = evolve.evolve(self._store, snapshot, plan, operation_id=new_id())
         known = _known(after.head, expected_schema_id, asked)
         if known is None or known == len(after.head.schemas) - 1:
             self._adopt(after)
@@ -102,7 +109,7 @@ class SchemaVerbs:
         """Add the columns of ``brought`` that the table lacks, and widen those that it has with a wider type."""
         snapshot = self._newest()
         if snapshot.schema is not None:
-            self._adopt(merge_schema(self._store, snapshot, brought))
+            self._adopt(alter.merge_schema(self._store, snapshot, brought))
 
     def write_snapshot(self, names: list[str]) -> Snapshot:
         """Return the version from which a Spark write of the columns ``names`` starts.

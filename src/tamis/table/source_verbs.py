@@ -6,13 +6,19 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tamis.bridges.adoption.log_sources import check_options, newest_version, source_changes
-from tamis.bridges.adoption.source_sync import Synchronization, followed_source, take_changes
 from tamis.errors import NotFound
+from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Snapshot, Source, history
 from tamis.storage.commit_log.retry_policy import RESTORES
 from tamis.storage.object_store import Store
 from tamis.table.scan_request import checked_flag
+
+if TYPE_CHECKING:
+    from tamis.bridges.adoption import log_sources, source_sync
+    from tamis.bridges.adoption.source_sync import Synchronization
+else:
+    log_sources = lazy_module("tamis.bridges.adoption.log_sources")
+    source_sync = lazy_module("tamis.bridges.adoption.source_sync")
 
 
 class SourceVerbs:
@@ -39,16 +45,16 @@ class SourceVerbs:
 
         def attempt(_: int) -> Synchronization:
             snapshot = self._newest()
-            source = followed_source(snapshot.head, self._store.url)
-            check_options(source.kind, given, follow=True)
+            source = source_sync.followed_source(snapshot.head, self._store.url)
+            log_sources.check_options(source.kind, given, follow=True)
             storage = self._store.beside(source.root).options
 
             def changes(source: Source, head: Head) -> Any:
                 if skip:
-                    return iter([newest_version(source, head, storage, given)])
-                return source_changes(source, head, storage, given)
+                    return iter([log_sources.newest_version(source, head, storage, given)])
+                return log_sources.source_changes(source, head, storage, given)
 
-            self._snapshot, done = take_changes(snapshot, changes)
+            self._snapshot, done = source_sync.take_changes(snapshot, changes)
             return done
 
         return RESTORES.run(attempt)

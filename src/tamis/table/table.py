@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,28 +22,35 @@ from tamis.engine.scan import Options, Report, Scan
 from tamis.engine.scan.index_stage import check_index_options
 from tamis.engine.scan.scan_options import items
 from tamis.errors import InvalidInput, SchemaFenced
+from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Operation, Snapshot, load
 from tamis.storage.commit_log import create as create_state
 from tamis.storage.commit_log import history as state_history
 from tamis.storage.commit_log.following import check_writable
 from tamis.storage.object_store import Store, open_store
-from tamis.table import metadata_tables as metadata
-from tamis.table import scan_request, table_card
+from tamis.table import scan_request
 from tamis.table.change_verbs import ChangeVerbs
 from tamis.table.export_verbs import ExportVerbs
 from tamis.table.index_verbs import IndexVerbs
-from tamis.table.merge_builder import Merge, stored_keys, upsert_clauses, upsert_condition
-from tamis.table.polars_source import lazy_frame
 from tamis.table.read_verbs import ReadVerbs
 from tamis.table.row_stream import arrow_stream, is_spark
 from tamis.table.scan_request import RowFilter
 from tamis.table.schema_source import schema_from
 from tamis.table.schema_verbs import SchemaVerbs, check_names
 from tamis.table.source_verbs import SourceVerbs
-from tamis.table.spark_dispatch import run_on_spark
 from tamis.table.table_definition import PENDING, logical_schema, new_head, with_schema
 from tamis.table.upkeep_verbs import UpkeepVerbs
 from tamis.world import world
+
+if TYPE_CHECKING:
+    from tamis.table import merge_builder, metadata_tables, polars_source, spark_dispatch, table_card
+    from tamis.table.merge_builder import Merge
+else:
+    merge_builder = lazy_module("tamis.table.merge_builder")
+    metadata_tables = lazy_module("tamis.table.metadata_tables")
+    polars_source = lazy_module("tamis.table.polars_source")
+    spark_dispatch = lazy_module("tamis.table.spark_dispatch")
+    table_card = lazy_module("tamis.table.table_card")
 
 
 def create(
@@ -99,7 +106,7 @@ def scan_polars(
     the call. Raises ``InvalidInput`` (``MISSING_PACKAGE``) without Polars, and the errors of ``open``.
     """
     if not isinstance(table, Table):
-        return lazy_frame(open(table, version, timestamp, storage_options=storage_options).scan())
+        return polars_source.lazy_frame(open(table, version, timestamp, storage_options=storage_options).scan())
     if storage_options is not None:
         raise InvalidInput(
             "storage_options were given for a table that is open.",
@@ -107,7 +114,7 @@ def scan_polars(
             name="storage_options",
             remedy="Give them to tamis.open(…), or give a path here.",
         )
-    return lazy_frame(table.scan(version=version, timestamp=timestamp))
+    return polars_source.lazy_frame(table.scan(version=version, timestamp=timestamp))
 
 
 class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, ExportVerbs, SourceVerbs):
@@ -202,8 +209,10 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         """
         self._writable()
         if is_spark(data):
-            return Merge(on, lambda merge, _: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses))
-        return Merge(
+            return merge_builder.Merge(
+                on, lambda merge, _: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses)
+            )
+        return merge_builder.Merge(
             on, lambda merge, progress: self._merged(arrow_stream(data), merge.on, merge.clauses, progress=progress)
         )
 
@@ -215,13 +224,15 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
 
         Raises ``InvalidInput`` (``DUPLICATE_KEYS``).
         """
-        keys = stored_keys(on, self._schema)
-        condition = upsert_condition(keys)
+        keys = merge_builder.stored_keys(on, self._schema)
+        condition = merge_builder.upsert_condition(keys)
         if is_spark(data):
-            clauses = upsert_clauses(data.columns)
+            clauses = merge_builder.upsert_clauses(data.columns)
             return self._by_spark("merge", data, on=condition, clauses=clauses, keys=keys)
         rows = arrow_stream(data)
-        return self._merged(rows, condition, upsert_clauses(rows.schema.names), keys=list(keys), progress=progress)
+        return self._merged(
+            rows, condition, merge_builder.upsert_clauses(rows.schema.names), keys=list(keys), progress=progress
+        )
 
     def scan(
         self,
@@ -273,11 +284,11 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
 
     def detail(self) -> pa.Table:
         """Return one row: id, path, format, clustering, counts, properties, features."""
-        return metadata.detail(self._store, self._latest())
+        return metadata_tables.detail(self._store, self._latest())
 
     def metadata(self, name: str) -> pa.Table:
         """Return a metadata table: ``history, snapshots, segments, parts, columns, schemas, indexes, constraints``."""
-        return metadata.table(self._store, self._latest(), name)
+        return metadata_tables.table(self._store, self._latest(), name)
 
     def __repr__(self) -> str:
         return table_card.text(self._store.url, self._snapshot, self._schema)
@@ -361,7 +372,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         self._writable()
         if verb not in {"append", "overwrite"}:
             self._settled()
-        result = run_on_spark(verb, self, data, **arguments)
+        result = spark_dispatch.run_on_spark(verb, self, data, **arguments)
         self.refresh() if self._schema is None else self._latest()
         return result
 

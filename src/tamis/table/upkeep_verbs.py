@@ -7,28 +7,22 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tamis.bridges.export.current_exports import follow_vacuum
 from tamis.engine import operations
-from tamis.engine.operations import (
-    Analyzed,
-    Changes,
-    Compacted,
-    CompactionPlan,
-    FeedForm,
-    Result,
-    Vacuumed,
-    Verification,
-)
-from tamis.engine.operations.layout.curve_clustering import layout_of
-from tamis.engine.operations.upkeep.part_analysis import learn_here
 from tamis.engine.scan import Options
 from tamis.engine.scan.column_selection import names_of
 from tamis.engine.scan.scan_options import check_bound
+from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.commit_log.following import check_writable
 from tamis.storage.commit_log.version_points import checked_version
 from tamis.storage.object_store import Store
 from tamis.table.scan_request import RowFilter, checked_flag, parse_filter
+
+if TYPE_CHECKING:
+    from tamis.bridges.export import current_exports
+    from tamis.engine.operations import Analyzed, Changes, Compacted, CompactionPlan, Result, Vacuumed, Verification
+else:
+    current_exports = lazy_module("tamis.bridges.export.current_exports")
 
 
 class UpkeepVerbs:
@@ -73,7 +67,7 @@ class UpkeepVerbs:
         options = self._options(snapshot.head)
         conjuncts = parse_filter(row_filter, snapshot.schema, options)[0]
         names = names_of(cluster_by, "cluster_by")
-        layout = layout_of(snapshot.schema, curve, names) if names and snapshot.schema else None
+        layout = operations.layout_of(snapshot.schema, curve, names) if names and snapshot.schema else None
         choice = operations.PartChoice(conjuncts, layout, checked_flag("adopted", adopted))
         if checked_flag("dry_run", dry_run):
             return operations.plan_compaction(self._store, snapshot, choice, options, max_bytes=max_bytes)
@@ -118,7 +112,7 @@ class UpkeepVerbs:
             parse_filter(row_filter, snapshot.schema, options)[0],
             options,
             limits=operations.Limits(max_bytes, max_seconds),
-            learn=learn_here if executors is None else executors.learn_by_executors(spark),
+            learn=operations.learn_here if executors is None else executors.learn_by_executors(spark),
             progress=progress,
         )[1]
 
@@ -143,7 +137,7 @@ class UpkeepVerbs:
             operations.retention_of(retention),
             dry_run=checked_flag("dry_run", dry_run),
             below_retention=checked_flag("below_retention", below_retention),
-            released=lambda: follow_vacuum(self._store),
+            released=lambda: current_exports.follow_vacuum(self._store),
             progress=progress,
         )
 
@@ -176,7 +170,7 @@ class UpkeepVerbs:
         ``InvalidInput`` (``DUPLICATE_KEYS``) if several rows of a commit could be one update.
         """
         self._newest()
-        form = FeedForm(names_of(keys, "keys"), checked_flag("net", net))
+        form = operations.FeedForm(names_of(keys, "keys"), checked_flag("net", net))
         return operations.changes(self._store, checked_version(a), None if b is None else checked_version(b), form)
 
     def stream_writer(self, query: str | None = None) -> Any:

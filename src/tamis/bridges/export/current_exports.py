@@ -1,27 +1,23 @@
-"""Keeps a table's exports current: after each commit, where the property ``tamis.export`` names their formats.
+"""The exports that a table has, how far each is behind, and what keeps it there.
 
-Invariant: nothing here fails a commit. What an export failed with is noted beside the log until a later one succeeds;
-the next export writes all that is missing.
+What an export after a commit failed with is noted beside the log until a later one succeeds; the next export
+writes all that is missing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 import pyarrow as pa
 
 from tamis.bridges.export import delta_log, iceberg_metadata
-from tamis.bridges.export.exporting import FORMATS, export_table
+from tamis.bridges.export.export_property import FORMATS, kept_formats
+from tamis.bridges.export.exporting import export_table
 from tamis.errors import NotFound, TamisError
 from tamis.storage.commit_log import Snapshot, load
-from tamis.storage.commit_log.commit_landing import watch_commits
 from tamis.storage.commit_log.commit_objects import ROOT
-from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.features import EXPORTED
 from tamis.storage.object_store import Store
 
-PROPERTY = "tamis.export"
 EXPORTS = pa.schema(
     [
         ("format", pa.string()),
@@ -33,30 +29,12 @@ EXPORTS = pa.schema(
 """The columns of ``exports``."""
 
 
-def kept_formats(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the formats that the table's properties keep current."""
-    said = next((value for key, value in properties.items() if key.lower() == PROPERTY), "")
-    names = [name.strip().lower() for name in said.split(",")]
-    return tuple(name for name in FORMATS if name in names)
-
-
-def keep_current(store: Store, commit: Commit) -> None:
-    """Export the version that ``commit`` made in the formats that the table names; note failures."""
+def export_noting_failure(store: Store, snapshot: Snapshot, name: str) -> None:
+    """Export ``snapshot`` in the format ``name``; note what it fails with, and raise nothing."""
     try:
-        snapshot = Snapshot.at(store.fresh(), commit)
-        if EXPORTED in snapshot.head.writer_features:
-            return  # others may write to the exported table from now on
-        names = kept_formats(snapshot.head.properties) if snapshot.schema is not None else ()
-    except TamisError:
-        return
-    for name in names:
-        try:
-            export_table(store.fresh(), snapshot, name)
-        except Exception as error:  # noqa: BLE001  # the commit stands, whatever an export meets
-            _note(store, name, commit.version, error)
-
-
-watch_commits(keep_current)
+        export_table(store.fresh(), snapshot, name)
+    except Exception as error:  # noqa: BLE001  # the commit stands, whatever an export meets
+        _note(store, name, snapshot.version, error)
 
 
 def exported_formats(store: Store) -> tuple[str, ...]:

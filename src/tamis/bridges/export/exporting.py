@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tamis.bridges.export.delta_export import export_delta
+from tamis.bridges.export.export_property import FORMATS
 from tamis.bridges.export.export_result import Exported
 from tamis.bridges.export.exportable import left_out
 from tamis.bridges.export.iceberg_export import export_iceberg
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
-
-FORMATS = ("delta", "iceberg")
 
 
 def export_table(

@@ -1,38 +1,53 @@
 """Secondary indexes: definition, build, coverage, lookup, maintenance."""
 
-from tamis.engine.secondary_index.index_build import Run, Work, run_here
-from tamis.engine.secondary_index.index_choice import NO_INDEX, Outcome, choose
-from tamis.engine.secondary_index.index_coverage import Coverage, coverage, why_missing
-from tamis.engine.secondary_index.index_definition import (
-    check_drop,
-    check_use,
-    defined,
-    find,
-    users_of,
-    with_index,
-    without_index,
-)
-from tamis.engine.secondary_index.index_upkeep import for_load
-from tamis.engine.secondary_index.shared_lookup import SharedLookup, read_shared
+from __future__ import annotations
 
-__all__ = [
-    "NO_INDEX",
-    "Coverage",
-    "Outcome",
-    "Run",
-    "SharedLookup",
-    "Work",
-    "check_drop",
-    "check_use",
-    "choose",
-    "coverage",
-    "defined",
-    "find",
-    "for_load",
-    "read_shared",
-    "run_here",
-    "users_of",
-    "why_missing",
-    "with_index",
-    "without_index",
-]
+from typing import TYPE_CHECKING
+
+from tamis.lazy_imports import lazy_attributes
+
+if TYPE_CHECKING:
+    from tamis.engine.secondary_index.index_build import Run as Run
+    from tamis.engine.secondary_index.index_build import Work as Work
+    from tamis.engine.secondary_index.index_build import run_here as run_here
+    from tamis.engine.secondary_index.index_choice import NO_INDEX as NO_INDEX
+    from tamis.engine.secondary_index.index_choice import Outcome as Outcome
+    from tamis.engine.secondary_index.index_choice import choose as choose
+    from tamis.engine.secondary_index.index_coverage import Coverage as Coverage
+    from tamis.engine.secondary_index.index_coverage import coverage as coverage
+    from tamis.engine.secondary_index.index_coverage import why_missing as why_missing
+    from tamis.engine.secondary_index.index_definition import check_drop as check_drop
+    from tamis.engine.secondary_index.index_definition import check_use as check_use
+    from tamis.engine.secondary_index.index_definition import defined as defined
+    from tamis.engine.secondary_index.index_definition import find as find
+    from tamis.engine.secondary_index.index_definition import users_of as users_of
+    from tamis.engine.secondary_index.index_definition import with_index as with_index
+    from tamis.engine.secondary_index.index_definition import without_index as without_index
+    from tamis.engine.secondary_index.index_upkeep import for_load as for_load
+    from tamis.engine.secondary_index.shared_lookup import SharedLookup as SharedLookup
+    from tamis.engine.secondary_index.shared_lookup import read_shared as read_shared
+else:
+    __getattr__ = lazy_attributes(
+        __name__,
+        {
+            "Coverage": "tamis.engine.secondary_index.index_coverage",
+            "NO_INDEX": "tamis.engine.secondary_index.index_choice",
+            "Outcome": "tamis.engine.secondary_index.index_choice",
+            "Run": "tamis.engine.secondary_index.index_build",
+            "SharedLookup": "tamis.engine.secondary_index.shared_lookup",
+            "Work": "tamis.engine.secondary_index.index_build",
+            "check_drop": "tamis.engine.secondary_index.index_definition",
+            "check_use": "tamis.engine.secondary_index.index_definition",
+            "choose": "tamis.engine.secondary_index.index_choice",
+            "coverage": "tamis.engine.secondary_index.index_coverage",
+            "defined": "tamis.engine.secondary_index.index_definition",
+            "find": "tamis.engine.secondary_index.index_definition",
+            "for_load": "tamis.engine.secondary_index.index_upkeep",
+            "read_shared": "tamis.engine.secondary_index.shared_lookup",
+            "run_here": "tamis.engine.secondary_index.index_build",
+            "users_of": "tamis.engine.secondary_index.index_definition",
+            "why_missing": "tamis.engine.secondary_index.index_coverage",
+            "with_index": "tamis.engine.secondary_index.index_definition",
+            "without_index": "tamis.engine.secondary_index.index_definition",
+        },
+    )

@@ -301,24 +301,27 @@ class Snapshot:
         return table.append_column("segment", pa.array(chosen[places.to_numpy()].astype(np.int32)))
 
 
-NO_PARTS = pa.schema(
-    [
-        ("segment", pa.int32()),
-        ("part", pa.int32()),
-        ("part_id", pa.string()),
-        ("path", pa.string()),
-        ("format", pa.string()),
-        ("schema_id", pa.int32()),
-        ("rows", pa.int64()),
-        ("bytes", pa.int64()),
-        ("checksum", pa.int64()),
-        ("footer_checksum", pa.int64()),
-        ("run_id", pa.string()),
-        ("ordered", pa.bool_()),
-        ("blocks", pa.list_(pa.int32())),
-        *NO_EXTERNAL,
-    ]
-).empty_table()
+NO_PARTS = pa.Table.from_batches(
+    [],
+    pa.schema(
+        [
+            ("segment", pa.int32()),
+            ("part", pa.int32()),
+            ("part_id", pa.string()),
+            ("path", pa.string()),
+            ("format", pa.string()),
+            ("schema_id", pa.int32()),
+            ("rows", pa.int64()),
+            ("bytes", pa.int64()),
+            ("checksum", pa.int64()),
+            ("footer_checksum", pa.int64()),
+            ("run_id", pa.string()),
+            ("ordered", pa.bool_()),
+            ("blocks", pa.list_(pa.int32())),
+            *NO_EXTERNAL,
+        ]
+    ),
+)
 """``Snapshot.parts`` of a table without parts, and with sources."""
 _FACTS = frozenset(NO_PARTS.column_names)
 
