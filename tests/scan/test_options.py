@@ -133,6 +133,30 @@ def test_what_is_kept_are_columns_that_there_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wrong", "limit"),
+    [
+        ("doc." + ".".join("abcdefghijklm"), "12 steps"),
+        ("doc.a[8]", "[7]"),
+        ("body:a[0][1][2]", "at most 2 positions"),
+        ("body." + "k" * 1001, "1000 characters"),
+        ("tags.x", "documents outside of arrays"),
+        ("tags.element.x", "documents outside of arrays"),
+        ("props.x", "documents outside of arrays"),
+    ],
+)
+def test_what_has_no_statistics_of_its_own_cannot_be_kept(tmp_path: Path, wrong: str, limit: str) -> None:
+    name = "tamis.stats.keep"
+    fields = [("body", pa.string()), ("doc", to_arrow_type(VARIANT)), ("tags", pa.list_(pa.string())), ("props", pa.map_(pa.string(), pa.string()))]  # fmt: skip
+    with pytest.raises(tamis.InvalidInput, match="no statistics of its own") as error:
+        tamis.create(tmp_path / "t", pa.schema(fields), properties={name: f"body.a, {wrong}"})
+    assert (error.value.code, error.value.name) == ("BAD_PROPERTY", wrong)
+    assert limit in error.value.remedy
+    tamis.create(
+        tmp_path / "t", pa.schema(fields), properties={name: "doc." + ".".join("abcdefghijkl") + ", doc.a[7][0]"}
+    )
+
+
+@pytest.mark.parametrize(
     ("key", "remedy"), [("tamis.format", "when it is made"), ("tamis.timezone", "'timezone'"), ("tamis.ansi", "'ansi'")]
 )
 def test_what_is_said_elsewhere_is_no_property(key: str, remedy: str) -> None:

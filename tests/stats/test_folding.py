@@ -29,7 +29,7 @@ from tamis.core.stats.json_paths.path_rows import (
 from tamis.core.types import STRING, VARIANT
 from tests.stats.document_paths import variants
 
-LIMIT = path_selection.MOST_PATHS
+LIMIT, MOST_KEPT = path_selection.MOST_PATHS, path_selection.MOST_KEPT
 
 
 def documents(keys: int, rows: int = 200) -> list[dict[str, Any]]:
@@ -74,6 +74,37 @@ def test_kept_paths_stay_however_many_others_there_are(kind: str) -> None:
     assert paths["$.labels.k17"].long == (17, 17)
     assert paths["$.labels.k4999"].long == (4999, 4999)
     assert paths["$.ts"].long == (0, 199)
+
+
+@pytest.mark.parametrize("kind", ["text", "variant"])
+@pytest.mark.parametrize("keep", ["$", "$.labels"])
+def test_what_is_below_a_kept_path_is_not_folded(kind: str, keep: str) -> None:
+    keys = 2 * LIMIT + 600
+    rows = [row | {"other": row["labels"]} for row in documents(keys)]
+    paths = collected(rows, kind, keep=(keep,), batches=2)
+    assert {f"$.labels.k{i}" for i in range(keys)} <= paths.keys()
+    assert not paths["$.labels"].kinds & INCOMPLETE
+    assert bool(paths["$.other"].kinds & INCOMPLETE) is (keep != "$")
+
+
+@pytest.mark.parametrize("kind", ["text", "variant"])
+@pytest.mark.parametrize("batches", [1, 3])
+def test_what_is_below_a_kept_path_is_bounded(kind: str, batches: int) -> None:
+    paths = collected(documents(MOST_KEPT + 1000), kind, keep=("$.labels",), batches=batches)
+    assert LIMIT < len(paths) <= MOST_KEPT + LIMIT
+    assert paths["$.labels"].kinds & INCOMPLETE
+    assert {"$.ts", "$.user.id", "$.zz.last"} <= paths.keys()
+
+
+@pytest.mark.parametrize("kind", ["text", "variant"])
+def test_a_path_of_recent_filters_is_collected_by_itself(kind: str) -> None:
+    """A filter on a whole document does not make all of its paths kept."""
+    collector = PathCollector(VARIANT if kind == "variant" else STRING, recent=("$", "$.labels", "$.labels.k17"))
+    texts = [json.dumps(row) for row in documents(5_000)]
+    collector.update(variants(texts) if kind == "variant" else pa.array(texts))
+    paths = collector.finish()
+    assert len(paths) <= LIMIT + 3
+    assert "$.labels.k17" in paths
 
 
 @pytest.mark.parametrize("kind", ["text", "variant"])

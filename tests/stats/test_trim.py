@@ -156,6 +156,38 @@ def test_kept_statistics_beyond_the_budget_are_reported(tmp_path: Path) -> None:
     assert table.explain("n > 60").parts["kept"] == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("s", "s.a = 100"),
+        ("s", "s.deep.b = 'x'"),
+        ("s", "get_json_object(s.doc, '$.k') = '100'"),
+        ("s.deep", "s.deep.b = 'x'"),
+        ("l", "array_contains(l, 100)"),
+        ("l", "exists(l, x -> x > 100)"),
+        ("m", "m['x'] = 1"),
+        ("m.value", "m['k'] = 100"),
+    ],
+)
+def test_a_kept_container_keeps_all_below_it(name: str, text: str, tmp_path: Path) -> None:
+    deep = pa.struct([("b", pa.string())])
+    fields = [
+        ("s", pa.struct([("a", pa.int64()), ("deep", deep), ("doc", pa.string())])),
+        ("l", pa.list_(pa.int64())),
+        ("m", pa.map_(pa.string(), pa.int64())),
+    ]
+    rows = [
+        {"s": {"a": i, "deep": {"b": f"b{i}"}, "doc": json.dumps({"k": i})}, "l": [i, i + 1], "m": [("k", i)]}
+        for i in range(50)
+    ]
+    for keep in ("", name):
+        properties = {"tamis.stats.budget_bytes": "0"} | ({"tamis.stats.keep": keep} if keep else {})
+        table = tamis.create(tmp_path / f"t{keep}", pa.schema(fields), properties=properties)
+        table.append(pa.Table.from_pylist(rows, pa.schema(fields)))
+        assert table.explain(text).parts["kept"] == (0 if keep else 1)
+        assert (table.detail().to_pylist()[0]["statistics_excess_bytes"] > 0) is bool(keep)
+
+
 def test_clustering_tuples_obey_the_budget(tmp_path: Path) -> None:
     names = [f"c{i}" for i in range(40)]
     data = pa.table({name: [f"{'x' * 40} {row}" for row in range(10)] for name in names})

@@ -36,12 +36,16 @@ _PENDING = 64
 """Batch extremes that are buffered before they are merged: merging costs as much as a batch."""
 
 
+KeptByColumn = Mapping[int, tuple[list[str], list[str]]]
+"""Kept and recently used paths, by column id."""
+
+
 class Collector:
     """Collects one row of statistics columns from the batches of one part.
 
-    With ``sets``, it also collects the value sets of columns that have few values. ``keep`` are paths of JSON
-    documents, by column id, that are collected however many others there are. Of columns beyond ``limits``
-    nothing is collected.
+    With ``sets``, it also collects the value sets of columns that have few values. ``keep`` and ``recent`` are
+    paths of JSON documents, by column id, that are collected however many others there are (see
+    ``PathSelection``). Of columns beyond ``limits`` nothing is collected.
     """
 
     def __init__(
@@ -50,11 +54,13 @@ class Collector:
         *,
         sets: bool = True,
         keep: Iterable[tuple[int, str]] = (),
+        recent: Iterable[tuple[int, str]] = (),
         limits: CollectionLimits | None = None,
     ) -> None:
-        kept: dict[int, list[str]] = {}
-        for identifier, path in keep:
-            kept.setdefault(identifier, []).append(path)
+        kept: dict[int, tuple[list[str], list[str]]] = {}
+        for at, places in enumerate((keep, recent)):
+            for identifier, path in places:
+                kept.setdefault(identifier, ([], []))[at].append(path)
         self._places = [at for at, field in enumerate(schema.fields) if limits is None or field.id in limits.fields]
         self._nodes = [_Node(schema.fields[at], repeated=False, sets=sets, kept=kept) for at in self._places]
         self.uncollected_fields = len(schema.fields) - len(self._places)
@@ -93,7 +99,7 @@ class Collector:
 class _Node:
     """One field at some depth and its statistics so far."""
 
-    def __init__(self, field: Field, *, repeated: bool, sets: bool, kept: Mapping[int, list[str]]) -> None:
+    def __init__(self, field: Field, *, repeated: bool, sets: bool, kept: KeptByColumn) -> None:
         inside = repeated or isinstance(field.type, Array | Map)
         self.id, self.type, self.repeated = field.id, field.type, repeated
         self.children = [_Node(child, repeated=inside, sets=sets, kept=kept) for child in field.type.children]
@@ -103,7 +109,7 @@ class _Node:
         """The type of the bounds: for arrays and maps, that of their sizes."""
         self.count = self.nulls = self.nans = 0
         collected = not repeated and collects(field.type)
-        self.paths = PathCollector(field.type, kept.get(field.id, ())) if collected else None
+        self.paths = PathCollector(field.type, *kept.get(field.id, ())) if collected else None
         self._values = ValueSetCollector() if sets and not repeated and listable(field.type) else None
         self._lows: list[pa.Scalar] = []
         self._highs: list[pa.Scalar] = []

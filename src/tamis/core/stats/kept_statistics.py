@@ -6,11 +6,21 @@ Recent filters are those of this process.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from tamis.core.expr.json_codec.json_path import Steps, steps_of, stored, text_of
+from tamis.core.expr.json_codec.json_path import (
+    ELEMENT,
+    PLACED,
+    POSITIONS,
+    Steps,
+    placed_steps,
+    steps_of,
+    stored,
+    text_of,
+)
 from tamis.core.stats.json_paths.path_collector import collects
-from tamis.core.types import Array, Map, Schema
+from tamis.core.stats.json_paths.text_paths import DEEPEST, LONGEST_KEY
+from tamis.core.types import Array, Field, Map, Schema
 from tamis.core.types.identifiers import split_path
 from tamis.errors import TamisError
 
@@ -41,45 +51,78 @@ def recent(url: str) -> tuple[Place, ...]:
     return tuple(_RECENT.get(url, ()))
 
 
-def unfit(names: Sequence[str], schemas: Sequence[Schema]) -> str | None:
-    """Return the first name that matches nothing in any of the schemas, or None.
+def unfit(names: Sequence[str], schemas: Sequence[Schema]) -> tuple[str, str | None] | None:
+    """Return the first name that cannot be kept under any of the schemas, and why; None if there is none.
 
-    Paths inside documents are not checked, because they are unknown before documents are written.
+    The reason is None if no schema has such a column. Whether documents have a path is not checked, because that is
+    unknown before they are written.
     """
-    return next((name for name in names if not any(_steps_named(name, schema) for schema in schemas)), None)
+    for name in names:
+        found = [_steps_named(name, schema) for schema in schemas]
+        places = [place for place in found if place is not None]
+        if not places:
+            return name, None
+        reasons = [_not_collected(*place) for place in places]
+        if None not in reasons:
+            return name, reasons[-1]
+    return None
 
 
 def named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
     """Resolve names given by users: ``user``, ``address.city``, ``body.user.id`` or ``body:user.id``.
 
-    The last two are paths in documents. Names that match nothing are ignored: they may match a later schema.
+    The last two are paths in documents. A column with fields, elements, keys or values stands for all of them, too.
+    Names that match nothing are ignored: they may match a later schema.
     """
-    return tuple(place for name in names if (place := _named(name, schema)) is not None)
+    found = (_steps_named(name, schema) for name in names)
+    return tuple(dict.fromkeys(one for place in found if place is not None for one in _places(*place)))
+
+
+def _places(path: Sequence[Field], steps: Steps) -> Iterator[Place]:
+    column = path[-1]
+    yield column.id, stored(steps)
+    if not steps:
+        for child in column.type.children:
+            yield from _places((*path, child), ())
+
+
+def _not_collected(path: Sequence[Field], steps: Steps) -> str | None:
+    """Return why a path below a column has no statistics of its own, or None."""
+    if not steps:
+        return None
+    if not collects(path[-1].type) or any(isinstance(above.type, Array | Map) for above in path[:-1]):
+        return "only documents outside of arrays and maps have paths; name the column, which keeps what is below it"
+    if len(steps) > DEEPEST:
+        return f"paths of more than {DEEPEST} steps have no statistics; name one of its first {DEEPEST}"
+    if any(isinstance(step, str) and len(step) > LONGEST_KEY for step in steps):
+        return f"keys of more than {LONGEST_KEY} characters have no statistics; name the path above"
+    if ELEMENT in placed_steps(steps):
+        return (
+            f"a path has statistics of at most {PLACED} positions, from [0] to [{POSITIONS - 1}]; "
+            "name the list, which keeps those of all its elements"
+        )
+    return None
 
 
 def paths_named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
-    """Resolve names as ``named`` does, with list positions in each path, as ``text_of`` writes it."""
+    """Resolve names of paths as ``named`` does, with list positions in each path, as ``text_of`` writes it."""
     found = (_steps_named(name, schema) for name in names)
-    said = ((place[0], text_of(place[1])) for place in found if place is not None)
+    said = ((place[0][-1].id, text_of(place[1])) for place in found if place is not None)
     return tuple((column, path) for column, path in said if path is not None)
 
 
-def _named(name: str, schema: Schema) -> Place | None:
-    found = _steps_named(name, schema)
-    return None if found is None else (found[0], stored(found[1]))
-
-
-def _steps_named(name: str, schema: Schema) -> tuple[int, Steps] | None:
+def _steps_named(name: str, schema: Schema) -> tuple[Sequence[Field], Steps] | None:
+    """Return the column that ``name`` begins with, and the path below it."""
     column, _, inner = name.partition(":")
     parts = split_path(column)
     for path, rest in [*((parts[:n], parts[n:]) for n in range(len(parts), 0, -1)), ((column,), ())]:
         try:
-            found = schema.find(path)[-1]
+            found = schema.find(path)
         except TamisError:
             continue
         below = ".".join([*rest, *([inner] if inner else [])])
-        if below and not (collects(found.type) or isinstance(found.type, Array | Map)):
+        if below and not (collects(found[-1].type) or isinstance(found[-1].type, Array | Map)):
             return None
         steps = steps_of(f"$.{below}" if below and not below.startswith("[") else f"${below}")
-        return None if steps is None else (found.id, steps)
+        return None if steps is None else (found, steps)
     return None

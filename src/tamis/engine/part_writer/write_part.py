@@ -163,12 +163,11 @@ def _collector_for(spec: WriteSpec, first: pa.RecordBatch) -> Collector:
 
     A block of fewer rows than blocks have is the last, so that the part's rows and its budget are known.
     """
-    kept = (*spec.keep, *spec.recent)
     if len(first) >= (spec.block_rows or BLOCK_ROWS[0]):
-        return Collector(spec.schema, keep=kept)
-    named = {identifier for identifier, _ in kept} | {i for path in spec.cluster_by for i in path}
+        return Collector(spec.schema, keep=spec.keep, recent=spec.recent)
+    named = {identifier for identifier, _ in (*spec.keep, *spec.recent)} | {i for path in spec.cluster_by for i in path}
     limits = limits_within(spec.schema, budget(spec.stats_bytes, len(first)), named)
-    return Collector(spec.schema, keep=kept, limits=limits)
+    return Collector(spec.schema, keep=spec.keep, recent=spec.recent, limits=limits)
 
 
 class _Part:

@@ -34,7 +34,7 @@ class Options:
     stats_budget_bytes: int | None = None
     """Bytes of statistics per part, for each 65,536 rows begun; 64 KiB if not set."""
     stats_keep: tuple[str, ...] = ()
-    """Columns and JSON paths whose statistics are never trimmed."""
+    """Columns and JSON paths whose statistics, and those of all below them, are never trimmed."""
     audit_percent: float = 0.0
     """Percentage of the parts of a filtered scan that are read to check the pruning decisions."""
     audit_max_bytes: int = 256 * 2**20
@@ -164,21 +164,30 @@ _SAID_ELSEWHERE = {
 
 
 def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> None:
-    """Raise ``InvalidInput`` (``BAD_PROPERTY``) if ``tamis.stats.keep`` names an unknown column.
+    """Raise ``InvalidInput`` (``BAD_PROPERTY``) if ``tamis.stats.keep`` names what cannot be kept.
 
-    A column of any of the schemas is known. Paths below a document column are not checked.
+    A column of any of the schemas is known. Of a path below a document column only the form is checked.
     """
     given = {key.lower(): value for key, value in properties.items()}
-    wrong = unfit(_names(given.get(_KEEP, "")), schemas)
-    if wrong is not None:
+    found = unfit(_names(given.get(_KEEP, "")), schemas)
+    if found is None:
+        return
+    wrong, why = found
+    if why is not None:
         raise InvalidInput(
-            f"Property {_KEEP} names {wrong!r}, and there is no such column.",
+            f"Property {_KEEP} names {wrong!r}, which has no statistics of its own to keep.",
             code="BAD_PROPERTY",
             name=wrong,
-            remedy="Columns are: "
-            + listed(schemas[-1].names, wrong)
-            + "; a path in a document follows its column: body.user.id.",
+            remedy=f"{why[0].upper()}{why[1:]}.",
         )
+    raise InvalidInput(
+        f"Property {_KEEP} names {wrong!r}, and there is no such column.",
+        code="BAD_PROPERTY",
+        name=wrong,
+        remedy="Columns are: "
+        + listed(schemas[-1].names, wrong)
+        + "; a path in a document follows its column: body.user.id.",
+    )
 
 
 def check_bound(name: str, value: Any, least: int) -> None:

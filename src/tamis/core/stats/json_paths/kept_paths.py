@@ -8,10 +8,14 @@ from tamis.core.stats.json_paths.path_rows import ancestors_of, last_key, parent
 
 
 class KeptPaths:
-    """A set of paths. A lookup takes time that grows with the depth of a path, not with the number of paths."""
+    """A set of paths, and of paths without those below them (``alone``).
 
-    def __init__(self, paths: Iterable[str] = ()) -> None:
-        self._named = frozenset(paths)
+    A lookup takes time that grows with the depth of a path, not with the number of paths.
+    """
+
+    def __init__(self, paths: Iterable[str] = (), alone: Iterable[str] = ()) -> None:
+        self._whole = frozenset(paths)
+        self._named = self._whole.union(alone)
         self._above = frozenset(above for path in self._named for above in ancestors_of(path))
         self._below: dict[str, set[str]] = {}
         for path in self._named | self._above:
@@ -21,9 +25,11 @@ class KeptPaths:
 
     def concerns(self, path: str) -> bool:
         """Return whether the path is kept, or is above or below one that is: evidence needs all of them."""
-        return bool(self._named) and (
-            self.leads_to_kept(path) or any(above in self._named for above in ancestors_of(path))
-        )
+        return self.leads_to_kept(path) or self.within_kept(path)
+
+    def within_kept(self, path: str) -> bool:
+        """Return whether the path is kept with those below it, or is below one that is."""
+        return bool(self._whole) and (path in self._whole or any(above in self._whole for above in ancestors_of(path)))
 
     def leads_to_kept(self, path: str) -> bool:
         """Return whether the path is kept, or is above one that is."""

@@ -30,11 +30,11 @@ def collects(data_type: DataType) -> bool:
 class PathCollector:
     """Collects the JSON paths of one column over the batches of a part.
 
-    ``kept`` are paths that are collected however many others there are.
+    ``kept`` and ``recent`` are paths that are collected however many others there are (see ``PathSelection``).
     """
 
-    def __init__(self, data_type: DataType, kept: Collection[str] = ()) -> None:
-        self._selection = PathSelection(kept)
+    def __init__(self, data_type: DataType, kept: Collection[str] = (), recent: Collection[str] = ()) -> None:
+        self._selection = PathSelection(kept, recent)
         self._read: Callable[[Any], Paths] = (
             partial(variant_paths.paths_of, selection=self._selection)
             if data_type == VARIANT

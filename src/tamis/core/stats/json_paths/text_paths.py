@@ -53,6 +53,8 @@ AT_ONCE = SIZES.document_batch
 """Documents parsed together, few enough to stay in the processor's cache (measured)."""
 _LONG_DOCUMENT = 1000
 """Bytes from which a document may exceed one of Jackson's limits."""
+LONGEST_KEY = 1000
+"""Characters of the longest key that is walked."""
 DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant)
 """Does not detect duplicate keys, which are found by counting (see ``_Walk``)."""
 _INT64 = range(-(2**63), 2**63)
@@ -268,7 +270,7 @@ class _Walk:
         path = stored(steps)
         counts = Counter(chain.from_iterable(values)) if len(keys) > MOST_PATHS else dict.fromkeys(keys, 1)
         taken = self._selection.keys_below(path, counts, len(values))
-        return {key for key in (keys if taken is None else taken) if len(key) <= _LONG_DOCUMENT}
+        return {key for key in (keys if taken is None else taken) if len(key) <= LONGEST_KEY}
 
     def _skip(self, here: PathStatistics, values: list[Any]) -> None:
         """Leave values out of the statistics, but judge them as all others, so that no strange one is missed."""

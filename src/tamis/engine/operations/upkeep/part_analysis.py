@@ -92,9 +92,8 @@ def _statistics(spec: AnalysisSpec, ref: PartRef, counters: ReadCounters) -> pa.
     schema = spec.read.part_schemas[ref.schema_id]
     room = budget(spec.stats_bytes, ref.rows)
     keep = spec.keep.get(ref.schema_id, ())
-    places = (*keep, *spec.recent)
-    limits = limits_within(schema, room, {identifier for identifier, _ in places})
-    collector = Collector(schema, keep=places, limits=limits)
+    limits = limits_within(schema, room, {identifier for identifier, _ in (*keep, *spec.recent)})
+    collector = Collector(schema, keep=keep, recent=spec.recent, limits=limits)
     whole = replace(ref, segment=0, part=0, all_match=False, deletion=None)
     rows = 0
     for batch in read_part(whole, replace(spec.read, schema=schema), counters):
