@@ -16,14 +16,16 @@ from typer.testing import CliRunner
 import tamis
 from tamis.cli.app import program
 from tamis.engine.operations.layout import index_operations
+from tamis.engine.operations.layout.index_commits import tidy
 from tamis.engine.operations.upkeep.verify import verify
 from tamis.engine.scan import Report
-from tamis.engine.secondary_index import index_damage, index_lookup, index_segments
+from tamis.engine.secondary_index import index_damage, index_lookup, index_segments, index_upkeep
+from tamis.engine.secondary_index.index_segments import entries
 from tamis.errors import StoreUnavailable
 from tamis.storage.files.parquet import footer
 from tamis.storage.object_store import metadata_files
 from tamis.storage.object_store.object_cache import CACHE
-from tests.secondary_index.tables import empty_table, ids, info, key_in, missing, rows_of, same, table_a, used
+from tests.secondary_index.tables import empty_table, failing, ids, info, key_in, missing, rows_of, same, table_a, used
 
 LOADS = 4
 LONG_SCHEMA = pa.schema([("u", pa.int64()), ("v", pa.int64())])
@@ -177,6 +179,88 @@ def test_a_store_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: 
         with pytest.raises(StoreUnavailable, match="does not answer"):
             table.repair_index()
     assert (table.refresh().version, missing(table)) == (version, [])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_a_merge_goes_on_past_a_damaged_index_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, kind: int
+) -> None:
+    """One damaged index segment must not keep all others apart for ever: lookups would read ever more of them."""
+    path = tmp_path / "t"
+    with all_as_files(monkeypatch):
+        table = loaded(path)
+        table.create_index("whole", "g")
+        loaded(tmp_path / "o", [4])
+    harm(path, tmp_path / "o", objects_of(path, 1)[kind], way)
+    forget()
+    monkeypatch.setattr(index_upkeep, "MERGE_FROM", 3)
+    table = tamis.open(path)
+    damaged_index = table.snapshot.head.indexes[0].index_id
+    before = [e.segment_id for e in entries(table.snapshot) if e.index_id == damaged_index]
+    tidy(table.store, table.snapshot)
+    table = tamis.open(path)
+    after = [e.segment_id for e in entries(table.snapshot) if e.index_id == damaged_index]
+    assert (len(after), len(set(after) - set(before))) == (2, 1), "the damaged one, and what the others became"
+    report = asked(table)
+    assert report.rows.matched == LOADS
+    assert used(report)["ik"][0] == LOADS - 1
+    table.repair_index()
+    assert (missing(table), verify(table.store).ok, used(asked(table))) == ([], True, {"ik": (LOADS, 0)})
+
+
+def test_a_merge_that_fails_without_damage_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = loaded(tmp_path / "t")
+    monkeypatch.setattr(index_upkeep, "MERGE_FROM", 3)
+
+    def fails(_: object) -> list[pa.Table]:
+        raise OSError("no space left on the device")
+
+    assert tidy(table.store, table.refresh().snapshot, fails).version == table.version
+    assert used(asked(table)) == {"ik": (LOADS, 0)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_segments_are_dropped_past_a_damaged_list_of_covered_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """What the damaged index segment covers is not known: it goes as well, so that it never answers for what was dropped."""
+    path = tmp_path / "t"
+    with all_as_files(monkeypatch):
+        table = loaded(path)
+        loaded(tmp_path / "o", [4])
+    name = objects_of(path, 1)[2]
+    whole = (path / name).read_bytes()
+    harm(path, tmp_path / "o", name, way)
+    forget()
+    lost = missing(table.refresh())
+    assert len(lost) == 1
+    table.drop_index_segments("ik", [ids(table)[lost[0]]])
+    (path / name).write_bytes(whole)
+    forget()
+    assert missing(tamis.open(path)) == lost
+    assert used(asked(table)) == {"ik": (LOADS - 1, 1)}
+    table.repair_index()
+    assert (missing(table), used(asked(table))) == ([], {"ik": (LOADS, 0)})
+
+
+def test_loads_catch_up_past_a_damaged_record_of_a_failed_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t"
+    with all_as_files(monkeypatch):
+        table = loaded(path, [0])
+        with failing():
+            for load in (1, 2):
+                table.append(rows_of(load))
+        broken = min(path.glob("_tamis/manifest/*.index.covers.*"), key=lambda at: -at.stat().st_mtime_ns)
+        broken.write_bytes(b"")
+        forget()
+        table.append(rows_of(3))
+    left = missing(table.refresh())
+    assert len(left) == 1, "of the two failures, the readable one is settled"
+    table.repair_index()
+    assert (missing(table), used(asked(table))) == ([], {"ik": (LOADS, 0)})
 
 
 @pytest.mark.parametrize("use", ["lookup", "auto"])

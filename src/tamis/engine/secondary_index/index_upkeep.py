@@ -28,8 +28,8 @@ from tamis.engine.secondary_index.index_build import (
 )
 from tamis.engine.secondary_index.index_coverage import coverage
 from tamis.engine.secondary_index.index_definition import PART, schemas_of
-from tamis.engine.secondary_index.index_segments import built, entries, unbuilt
-from tamis.errors import TamisError
+from tamis.engine.secondary_index.index_segments import IndexSegment, built, entries, unbuilt
+from tamis.errors import CorruptData, NotFound, TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Head, IndexDefinition, Snapshot
 from tamis.storage.files import PartRef
@@ -97,7 +97,7 @@ def caught_up(
     ids, sizes = parts["part_id"].combine_chunks(), parts["bytes"].to_numpy()
     for index in (i for i in snapshot.head.indexes if i.index_id in indexes):
         with suppress(Exception):  # the failures stay recorded, and the next load tries again
-            mine = [(e.segment_id, e.covers(store)) for e in failures if e.index_id == index.index_id]
+            mine = _readable_covers(store, [e for e in failures if e.index_id == index.index_id])
             failed = pc.is_in(ids, value_set=pa.concat_arrays([covers for _, covers in mine]))
             todo = np.flatnonzero((coverage(snapshot, index, parts, known).holder < 0) & failed.to_numpy(False))
             now = max(int(np.searchsorted(np.cumsum(sizes[todo]), most_bytes, side="right")), 1)
@@ -106,6 +106,15 @@ def caught_up(
             left = ids.take(pa.array(todo[now:]))
             remove += [at for at, covers in mine if not pc.any(pc.is_in(covers, value_set=left)).as_py()]
     return add, remove
+
+
+def _readable_covers(store: Store, failures: Sequence[IndexSegment]) -> list[tuple[str, pa.StringArray]]:
+    """Return the id of each recorded failure and the base parts that it names, without those that are damaged."""
+    found = []
+    for one in failures:
+        with suppress(CorruptData, NotFound):
+            found.append((one.segment_id, one.covers(store)))
+    return found
 
 
 def entry(
@@ -133,23 +142,28 @@ class Merged:
     remove: tuple[str, ...]
 
 
-def merged(
-    snapshot: Snapshot, store: Store, index: IndexDefinition, least: int = MERGE_FROM, run: Run = run_here
-) -> Merged | None:
-    """Merge the small index segments of ``index``, ``least`` of them or more.
-
-    Drops entries of base parts that no longer exist.
-    """
+def small_segments(snapshot: Snapshot, index: IndexDefinition) -> list[IndexSegment]:
+    """Return the index segments of ``index`` that are small enough to be merged."""
     schemas = schemas_of(index, snapshot.head)
     if snapshot.head.schema is None or snapshot.head.schema.schema_id not in schemas:
-        return None
-    small = [
+        return []
+    return [
         e
         for e in entries(snapshot)
         if e.index_id == index.index_id and e.parts is not None and e.rows <= SMALL_ROWS and e.schema_id in schemas
     ]
-    if len(small) < least:
+
+
+def merged(
+    snapshot: Snapshot, index: IndexDefinition, small: Sequence[IndexSegment], run: Run = run_here
+) -> Merged | None:
+    """Merge the index segments ``small`` of ``index`` if there are enough of them; None if not.
+
+    Drops entries of base parts that no longer exist. Raises what reading an index part raises.
+    """
+    if len(small) < MERGE_FROM:
         return None
+    store = snapshot.store
     parts = snapshot.parts(None, frozenset())
     found = coverage(snapshot, index, parts, small)
     ids = parts["part_id"].combine_chunks()
@@ -164,6 +178,7 @@ def merged(
     if not covers:
         return Merged({}, gone)
     write = build_spec(store, snapshot.head, index).write
+    schemas = schemas_of(index, snapshot.head)
     read = ReadSpec(url=store.url, storage_options=dict(store.options), schema=write.schema, part_schemas=schemas)
     manifest = _stacked(run(Merge(sources, read, write)))
     return Merged(built(store, index.index_id, write.schema.schema_id, manifest, covers), gone)

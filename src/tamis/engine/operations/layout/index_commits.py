@@ -5,12 +5,22 @@ Invariant: a problem with an index never fails the load that is committed.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from tamis.engine.secondary_index import Run, run_here
-from tamis.engine.secondary_index.index_upkeep import MERGE_FROM, caught_up, for_load, merged, settled
-from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit
+from tamis.engine.secondary_index.index_damage import damaged, index_sizes
+from tamis.engine.secondary_index.index_upkeep import (
+    MERGE_FROM,
+    Merged,
+    caught_up,
+    for_load,
+    merged,
+    settled,
+    small_segments,
+)
+from tamis.storage.commit_log import Head, IndexDefinition, Operation, Proposal, Snapshot, commit
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
@@ -20,7 +30,7 @@ def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
     try:
         add, remove = [], set(settled(snapshot))
         for index in snapshot.head.indexes:
-            if (one := merged(snapshot, store, index, run=run)) is not None:
+            if (one := _merged_undamaged(store, snapshot, index, run)) is not None:
                 add += [one.add] if one.add else []
                 remove |= set(one.remove)
         if not add and not remove:
@@ -28,6 +38,21 @@ def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
         return add_entries(store, snapshot, Operation("tidy index"), tuple(add), tuple(sorted(remove)))
     except Exception:  # noqa: BLE001  # best effort: untidied segments only cost speed
         return snapshot
+
+
+def _merged_undamaged(store: Store, snapshot: Snapshot, index: IndexDefinition, run: Run) -> Merged | None:
+    """Merge the small index segments of ``index`` but for damaged ones, which ``repair_index`` replaces.
+
+    A failed merge is tried once more without the index segments whose objects are damaged; None if that fails, too.
+    """
+    small = small_segments(snapshot, index)
+    try:
+        return merged(snapshot, index, small, run)
+    except Exception:  # noqa: BLE001  # an executor's error may be of any class
+        bad = damaged(store, snapshot, small, index_sizes(store), data=True)
+    with suppress(Exception):  # the other indexes are tidied all the same
+        return merged(snapshot, index, [e for e in small if e.segment_id not in bad], run) if bad else None
+    return None
 
 
 def indexed(store: Store, head: Head, proposal: Proposal, build_mode: str = "", run: Run = run_here) -> Proposal:

@@ -38,7 +38,7 @@ from tamis.engine.secondary_index.index_damage import damaged, index_sizes, sent
 from tamis.engine.secondary_index.index_definition import names
 from tamis.engine.secondary_index.index_segments import IndexSegment, entries, unbuilt, with_covers
 from tamis.engine.secondary_index.index_upkeep import entry, refs_of
-from tamis.errors import InvalidInput, TamisError
+from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Head, IndexDefinition, Operation, Snapshot, commit, load
 from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
 from tamis.storage.files import PartRef
@@ -285,6 +285,8 @@ def drop_index_segments(
 ) -> tuple[Snapshot, Result]:
     """Remove an index's coverage of these segments; segments built together with them stay covered.
 
+    Index segments of which it cannot be read what they cover are removed as well: they answer for nothing now, and
+    must not answer for these segments if the missing object comes back. ``repair_index`` builds them anew.
     Raises ``NotFound``, ``InvalidInput`` (``UNKNOWN_SEGMENT``).
     """
     index = find(snapshot.head, name)
@@ -296,7 +298,11 @@ def drop_index_segments(
     for e in entries(snapshot):
         if e.index_id != index.index_id or e.parts is None:
             continue
-        covers = e.covers(snapshot.store).to_pylist()
+        try:
+            covers = e.covers(snapshot.store).to_pylist()
+        except (CorruptData, NotFound):
+            remove.append(e.segment_id)
+            continue
         if not gone & set(covers):
             continue
         remove.append(e.segment_id)
