@@ -4,6 +4,8 @@ PYTHON := $(shell .ci/machine python)
 BIN := .venv/bin
 READY := .venv/.ready
 MOTO := .venv-moto
+# Where this is set, each command and each Spark worker that a test starts compiles all modules again: half a second.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all test-quick test-spark test-oldest lint types format docs bench test-connect test-cluster test-peers nightly random oracle mutants tpcds soak soak-spark clean

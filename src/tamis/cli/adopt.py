@@ -81,11 +81,11 @@ def adopt(
     if json:
         print_json(done.as_dict())
         return
-    told = [counted(done.files, "file"), size(done.bytes), counted(done.rows, "row")]
+    counts = [counted(done.files, "file"), size(done.bytes), counted(done.rows, "row")]
     if done.deleted_rows:
-        told.append(counted(done.deleted_rows, "deleted row"))
+        counts.append(counted(done.deleted_rows, "deleted row"))
     at = "" if done.source_version is None else f", version {done.source_version}"
-    print_line(f"{done.source} ({done.kind}{at}): {', '.join(told)}.")
+    print_line(f"{done.source} ({done.kind}{at}): {', '.join(counts)}.")
     for column in done.columns:
         print_line(f"  {column}")
     print_line("Nothing was written." if done.version is None else f"Version {done.version} of {table}.")

@@ -114,7 +114,7 @@ def adopt_by_reference(
         reader_features=tuple(dict.fromkeys(features)),
         highest_column_id=max(head.highest_column_id, table.highest_column_id),
     )
-    told = {"source": table.root, "kind": table.kind, "source_version": table.version}
+    parameters = {"source": table.root, "kind": table.kind, "source_version": table.version}
     counts = {"rows_inserted": adoption.rows, "parts_added": adoption.files, "bytes_written": 0}
-    made = create(store, head, Operation("adopt", told, counts), add=[found.manifest], deletions=found.deletions)
+    made = create(store, head, Operation("adopt", parameters, counts), add=[found.manifest], deletions=found.deletions)
     return made, replace(adoption, version=made.version)

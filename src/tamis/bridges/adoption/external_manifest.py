@@ -79,8 +79,8 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
     ids = limits_within(schema, BYTES, ()).fields
     nested = frozenset(i for i, path in schema.paths.items() if path[0] in ids)
     found = footer_statistics(footers, schema, source, constants, nested)
-    told = {name: files[name].combine_chunks() for name in files.column_names if name not in FILES.names}
-    statistics = {name: _either(found.get(name), told.get(name)) for name in dict.fromkeys((*found, *told))}
+    logged = {name: files[name].combine_chunks() for name in files.column_names if name not in FILES.names}
+    statistics = {name: _either(found.get(name), logged.get(name)) for name in dict.fromkeys((*found, *logged))}
     gone, deletions = _deleted(part_ids, files["deletion"].to_pylist(), footers)
     live = pa.array([footer.metadata.num_rows > lost for footer, lost in zip(footers, gone, strict=True)])
     return ExternalParts(pa.table(manifest | statistics).filter(live), deletions, tuple(entries))

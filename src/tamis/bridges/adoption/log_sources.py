@@ -88,14 +88,14 @@ def source_changes(
     """Yield the versions of a followed source after the last one that was taken, with the position after each."""
     schema = head.schema
     assert schema is not None
-    told = {**source.properties[_READING], **given}
+    reading = {**source.properties[_READING], **given}
     place, position = source.properties[_PLACE], source.properties[POSITION]
     if source.kind == DELTA:
-        delta, at_first = _delta_options(storage, told), DeltaPosition.from_json(position)
+        delta, at_first = _delta_options(storage, reading), DeltaPosition.from_json(position)
         found = delta_changes(place, delta, at_first, schema, head.highest_column_id)
         yield from ((change, at.to_json()) for change, at in found)
     else:
-        options = _iceberg_options(storage, told)
+        options = _iceberg_options(storage, reading)
         changes = iceberg_changes(place, options, IcebergPosition.from_json(position), schema)
         yield from ((change, at.to_json()) for change, at in changes)
 
@@ -104,16 +104,16 @@ def newest_version(
     source: Source, head: Head, storage: Mapping[str, Any], given: Mapping[str, Any]
 ) -> tuple[SourceChange, Mapping[str, Any]]:
     """Return the newest version of a followed source as one change, whatever lies between."""
-    told = {**source.properties[_READING], **given}
+    reading = {**source.properties[_READING], **given}
     place = source.properties[_PLACE]
     if source.kind == DELTA:
         table, at = adopted_delta(
-            place, _delta_options(storage, told), previous=head.schema, highest=head.highest_column_id
+            place, _delta_options(storage, reading), previous=head.schema, highest=head.highest_column_id
         )
         before = DeltaPosition.from_json(source.properties[POSITION])
         before.check_same_table(at, place)
         return SourceChange(table, whole=True), at.to_json()
-    found, position = adopted_iceberg(place, _iceberg_options(storage, told), ref=told.get("ref"))
+    found, position = adopted_iceberg(place, _iceberg_options(storage, reading), ref=reading.get("ref"))
     IcebergPosition.from_json(source.properties[POSITION]).check_same_table(position, place)
     return SourceChange(found, whole=True), position.to_json()
 

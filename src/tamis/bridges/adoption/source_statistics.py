@@ -74,8 +74,8 @@ def footer_statistics(
             found.add(count_name(column_id, "nulls"), np.array(files), pa.array(rows[files]))
     for at, text in enumerate(constants):
         if text:
-            told = constant_statistics(constant_columns(text, schema), schema, [int(rows[at])], ids)
-            for name, values in told.items():
+            constant = constant_statistics(constant_columns(text, schema), schema, [int(rows[at])], ids)
+            for name, values in constant.items():
                 found.add(name, np.array([at]), values)
     return found.columns()
 

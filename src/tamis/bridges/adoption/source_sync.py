@@ -73,13 +73,13 @@ def take_changes(snapshot: Snapshot, changes: Changes) -> tuple[Snapshot, Synchr
     Raises ``Conflict`` if another synchronization took one of them meanwhile: begin again from the newest version.
     """
     source = followed_source(snapshot.head, snapshot.store.url)
-    told: str | None = source.properties.get(SOURCE_VERSION)
+    version: str | None = source.properties.get(SOURCE_VERSION)
     commits = added = removed = 0
     for change, position in changes(source, snapshot.head):
         snapshot, figures = _taken(snapshot, change, position)
-        told = change.table.version
+        version = change.table.version
         commits, added, removed = commits + 1, added + figures[0], removed + figures[1]
-    return snapshot, Synchronization(source.root, commits, told, snapshot.version, added, removed)
+    return snapshot, Synchronization(source.root, commits, version, snapshot.version, added, removed)
 
 
 def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]) -> tuple[Snapshot, tuple[int, int]]:
@@ -101,11 +101,11 @@ def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]
         "parts_removed": len(effect.removed),
         "parts_with_deletions": len(effect.deleted),
     }
-    told: dict[str, Any] = {"source": source.root, "kind": source.kind, "source_version": change.table.version}
+    parameters: dict[str, Any] = {"source": source.root, "kind": source.kind, "source_version": change.table.version}
     if change.table.timestamp_micros is not None:
-        told["source_timestamp_micros"] = change.table.timestamp_micros
+        parameters["source_timestamp_micros"] = change.table.timestamp_micros
     proposal = Proposal(
-        Operation("sync", told, counts),
+        Operation("sync", parameters, counts),
         read_version=snapshot.version,
         head=head,
         add=[effect.parts.manifest] if effect.parts and len(effect.parts.manifest) else (),

@@ -77,9 +77,9 @@ def _row(store: Store, snapshot: Snapshot, name: str) -> dict[str, object]:
 
 
 def _note(store: Store, name: str, version: int, error: Exception) -> None:
-    told = str(error) if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
+    message = str(error) if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
     try:
-        store.put(_note_path(name), json.dumps({"version": version, "problem": told}).encode())
+        store.put(_note_path(name), json.dumps({"version": version, "problem": message}).encode())
     except TamisError:
         return
 

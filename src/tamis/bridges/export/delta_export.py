@@ -67,7 +67,7 @@ class _Next:
     snapshot: Snapshot
     change: PartChange
     schema: Schema
-    told: DeltaSchema
+    delta: DeltaSchema
     protocol: dict[str, Any]
     metadata: dict[str, Any]
     head_lines: tuple[str, ...]
@@ -86,13 +86,13 @@ def _attempt(store: Store, snapshot: Snapshot, by_id: bool) -> Exported:
         log.commit_note(snapshot, metadata_version),
         *ready.head_lines,
         *remove_lines(change.removed, snapshot.timestamp_micros // 1_000, data_change=change.data_change),
-        *add_lines(change.added, ready.schema, ready.told.physical, data_change=change.data_change),
+        *add_lines(change.added, ready.schema, ready.delta.physical, data_change=change.data_change),
     ]
     if not log.write_commit(store, log_version, actions):
         raise LostRace
     _maybe_checkpoint(store, ready, log_version, -1 if state is None else state.checkpoint_version)
     return Exported(
-        "delta", snapshot.version, log_version, True, len(change.added), len(change.removed), _notes(ready.told)
+        "delta", snapshot.version, log_version, True, len(change.added), len(change.removed), _notes(ready.delta)
     )
 
 
@@ -108,14 +108,14 @@ def _next(store: Store, snapshot: Snapshot, state: log.DeltaState | None, by_id:
         change = _change_since(store, snapshot, state)
         before = physical_names(json.loads(metadata["schemaString"]), _schema_at(snapshot, metadata))
         if len(change.added) == sum(snapshot.segments["parts"].to_pylist()):
-            before = {}  # no file is left whose statistics are told under an older name
+            before = {}  # no file is left whose statistics are written under an older name
     schema, live = check_exportable(snapshot, DELTA, change.added)
     features = _features(protocol, change.added)
-    told = delta_schema(schema, live, before, features)
+    delta = delta_schema(schema, live, before, features)
     by_id = by_id or _BY_ID in metadata.get("configuration", {})
-    if told.misnamed and not by_id:
-        raise _misnamed(told.misnamed[0])
-    now_protocol, now_metadata = _protocol(told.features), _metadata(snapshot, told, by_id)
+    if delta.misnamed and not by_id:
+        raise _misnamed(delta.misnamed[0])
+    now_protocol, now_metadata = _protocol(delta.features), _metadata(snapshot, delta, by_id)
     lines = []
     if now_protocol != protocol:
         lines.append(line({"protocol": now_protocol}))
@@ -123,7 +123,7 @@ def _next(store: Store, snapshot: Snapshot, state: log.DeltaState | None, by_id:
         lines.append(line({"metaData": now_metadata}))
     if len(lines) == 1:  # one commit holds both, so that one request reads them
         lines = [line({"protocol": now_protocol}), line({"metaData": now_metadata})]
-    return _Next(snapshot, change, schema, told, now_protocol, now_metadata, tuple(lines))
+    return _Next(snapshot, change, schema, delta, now_protocol, now_metadata, tuple(lines))
 
 
 def _change_since(store: Store, snapshot: Snapshot, state: log.DeltaState) -> PartChange:
@@ -147,7 +147,7 @@ def _change_by_log(store: Store, snapshot: Snapshot, state: log.DeltaState) -> P
 
 
 def _removed_files(actions: list[dict[str, Any]]) -> pa.Table:
-    """Return removed files of the log as parts; their vectors are told by the log's own descriptors."""
+    """Return removed files of the log as parts; their vectors are identified by the log's own descriptors."""
     return pa.table(
         {
             "path": pa.array([a["path"] for a in actions], pa.string()),
@@ -186,19 +186,19 @@ def _misnamed(name: str) -> InvalidInput:
     )
 
 
-def _metadata(snapshot: Snapshot, told: DeltaSchema, by_id: bool) -> dict[str, Any]:
+def _metadata(snapshot: Snapshot, delta: DeltaSchema, by_id: bool) -> dict[str, Any]:
     head = snapshot.head
     named = {"name": head.name} if head.name else {}
     described = {"description": head.comment} if head.comment else {}
     assert head.schema is not None
-    configuration = {**told.configuration(head.highest_column_id), _SCHEMA_ID: str(head.schema.schema_id)}
+    configuration = {**delta.configuration(head.highest_column_id), _SCHEMA_ID: str(head.schema.schema_id)}
     configuration |= {_BY_ID: "true"} if by_id else {}
     return {
         "id": uuid_text(head.table_id),
         **named,
         **described,
         "format": {"provider": "parquet", "options": {}},
-        "schemaString": told.text,
+        "schemaString": delta.text,
         "partitionColumns": [],
         "configuration": configuration,
         "createdTime": head.created_micros // 1_000,
@@ -206,7 +206,7 @@ def _metadata(snapshot: Snapshot, told: DeltaSchema, by_id: bool) -> dict[str, A
 
 
 def _schema_at(snapshot: Snapshot, metadata: dict[str, Any]) -> Schema | None:
-    """Return the schema that an earlier export told."""
+    """Return the schema that an earlier export wrote."""
     wanted = metadata["configuration"].get(_SCHEMA_ID)
     return next((s for s in snapshot.head.schemas if str(s.schema_id) == wanted), None)
 
@@ -217,12 +217,12 @@ def _maybe_checkpoint(store: Store, ready: _Next, log_version: int, last: int) -
     due = log_version - max(last, 0) >= max(CHECKPOINT_EVERY, count // CHECKPOINT_SHARE)
     if due or (last < 0 and log_version == 0 and count >= _LARGE):
         parts = parts_of(ready.snapshot, None, exported_columns(ready.snapshot))
-        table = checkpoint_table(parts, ready.schema, ready.told.physical, ready.protocol, ready.metadata)
+        table = checkpoint_table(parts, ready.schema, ready.delta.physical, ready.protocol, ready.metadata)
         log.write_checkpoint(store, log_version, table)
 
 
-def _notes(told: DeltaSchema) -> tuple[str, ...]:
+def _notes(delta: DeltaSchema) -> tuple[str, ...]:
     return tuple(
         f"Some files have column {name!r} under another name: readers that do not find columns by id read it wrongly."
-        for name in told.misnamed
+        for name in delta.misnamed
     )

@@ -60,10 +60,10 @@ def read_state(store: Store, table_id: str) -> DeltaState | None:
             raise foreign_commit(store.name(_HINT), FOLDER)
         return None
     newest = max(found)
-    told = _own_note(_first_lines(store, newest))
-    if told is None or told.get("tableId") != table_id:
+    note = _own_note(_first_lines(store, newest))
+    if note is None or note.get("tableId") != table_id:
         raise foreign_commit(store.name(commit_name(newest)), FOLDER)
-    return DeltaState(newest, told["version"], told["metadataVersion"], checkpoint)
+    return DeltaState(newest, note["version"], note["metadataVersion"], checkpoint)
 
 
 def read_metadata(store: Store, state: DeltaState) -> tuple[dict[str, Any], dict[str, Any]]:

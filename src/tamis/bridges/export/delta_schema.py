@@ -3,7 +3,7 @@
 Columns are found by their names while every live file has them under the current ones, which all readers understand.
 Else the table has Delta's column mapping by id, and readers are to find columns by the ids in the files. Many find
 them by their physical names even so; ``misnamed`` says which columns those would read wrongly. The mapping stays, and
-so does the physical name that a column has been given, because statistics in the log are told under it.
+so does the physical name that a column has been given, because statistics in the log are written under it.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ def delta_schema(
     }
     every = [*features, *(name for name, needs in needed.items() if needs and name not in features)]
     misnamed = tuple(schema.path_text(f) for _, f in schema.walk() if _misnamed(schema, f, physical[f.id], live))
-    told = _Telling(physical, mapped, changes).struct(schema.fields)
-    return DeltaSchema(told, physical, mapped, tuple(every), misnamed)
+    written = _SchemaWriter(physical, mapped, changes).struct(schema.fields)
+    return DeltaSchema(written, physical, mapped, tuple(every), misnamed)
 
 
-def physical_names(told: Mapping[str, Any], schema: Schema | None) -> dict[int, str]:
-    """Return the physical names in a schema that an earlier export told, by column id.
+def physical_names(schema_json: Mapping[str, Any], schema: Schema | None) -> dict[int, str]:
+    """Return the physical names in a schema that an earlier export wrote, by column id.
 
     Without column mapping a name is looked up in ``schema``, the table's schema at that version.
     """
     found: dict[int, str] = {}
-    for field in _struct_fields(told):
+    for field in _struct_fields(schema_json):
         if "delta.columnMapping.id" in field["metadata"]:
             found[field["metadata"]["delta.columnMapping.id"]] = field["metadata"]["delta.columnMapping.physicalName"]
     if not found and schema is not None:
@@ -86,12 +86,12 @@ def physical_names(told: Mapping[str, Any], schema: Schema | None) -> dict[int, 
     return found
 
 
-def _struct_fields(told: Any) -> list[dict[str, Any]]:
+def _struct_fields(schema_json: Any) -> list[dict[str, Any]]:
     """Return the fields of structs at any depth."""
-    if not isinstance(told, dict):
+    if not isinstance(schema_json, dict):
         return []
-    inner = [f for key in ("type", "elementType", "keyType", "valueType") for f in _struct_fields(told.get(key))]
-    fields = told.get("fields", [])
+    inner = [f for key in ("type", "elementType", "keyType", "valueType") for f in _struct_fields(schema_json.get(key))]
+    fields = schema_json.get("fields", [])
     return [*fields, *inner, *(f for field in fields for f in _struct_fields(field["type"]))]
 
 
@@ -164,7 +164,7 @@ def _type_changes(schema: Schema, live: Sequence[Schema]) -> dict[int, list[tupl
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
+class _SchemaWriter:
     """Writes types as Delta's schema JSON."""
 
     physical: Mapping[int, str]

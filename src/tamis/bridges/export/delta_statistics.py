@@ -1,8 +1,8 @@
 """Statistics of parts as Delta's JSON, computed for all parts at once.
 
-A bound is told only if it is one for every reader. Readers may take bounds for values that occur, so a bound that is
+A bound is written only if it is one for every reader. Readers may take bounds for values that occur, so a bound that is
 not exact is left out, except of texts and times, which Delta itself cuts. Of numbers with NaN, or with an unknown
-number of NaN, no bound is told: Spark's largest number is NaN. Dates and times before the year 1000 or after 9999
+number of NaN, no bound is written: Spark's largest number is NaN. Dates and times before the year 1000 or after 9999
 have no text that all readers understand.
 """
 
@@ -79,7 +79,7 @@ def statistics_json(parts: pa.Table, schema: Schema, physical: Mapping[int, str]
 
 
 def _bounds(decoder: Decoder, field: Field) -> tuple[pa.Array, pa.Array]:
-    """Return the texts of a column's bounds; NULL where none may be told."""
+    """Return the texts of a column's bounds; NULL where none may be written."""
     found = decoder.bounds(field.id, field.type)
     cut = isinstance(field.type, String) or field.type in (TIMESTAMP, TIMESTAMP_NTZ)
     lo = found.lo if cut else _where(found.lo, found.lo_exact)

@@ -1,7 +1,7 @@
 """Deletion vectors in Delta's form.
 
 Invariant: the descriptor of a vector follows from the file and from the vector's bytes, so a later export can name
-what an earlier one told. Small vectors stand in the log; others in a file each, which is named by its content and so
+what an earlier one wrote. Small vectors stand in the log; others in a file each, which is named by its content and so
 never holds anything else.
 """
 
@@ -46,12 +46,12 @@ def descriptor(path: str, vector: bytes, rows: int) -> dict[str, Any]:
     return {"storageType": "u", "pathOrInlineDv": name, "offset": 1, "sizeInBytes": size, "cardinality": rows}
 
 
-def unique_id(told: dict[str, Any] | None) -> str:
+def unique_id(descriptor: dict[str, Any] | None) -> str:
     """Return what distinguishes a descriptor from others of the same file; empty without one."""
-    if not told:
+    if not descriptor:
         return ""
-    offset = "" if told.get("offset") is None else f"@{told['offset']}"
-    return f"{told['storageType']}{told['pathOrInlineDv']}{offset}"
+    offset = "" if descriptor.get("offset") is None else f"@{descriptor['offset']}"
+    return f"{descriptor['storageType']}{descriptor['pathOrInlineDv']}{offset}"
 
 
 def write_vector(store: Store, path: str, vector: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Whether a version can be told in another format; refused by name, before anything is written."""
+"""Whether a version can be described in another format; refused by name, before anything is written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refused_by_delta(data_type: DataType) -> bool:
 def check_exportable(snapshot: Snapshot, target: Target, added: pa.Table) -> tuple[Schema, list[Schema]]:
     """Return the current schema and those that live parts were written under.
 
-    ``added`` are the parts that no earlier export has told. Raises ``InvalidInput`` naming what the format cannot
+    ``added`` are the parts that no earlier export has written. Raises ``InvalidInput`` naming what the format cannot
     express: a feature, a column, or a part.
     """
     schema = snapshot.schema

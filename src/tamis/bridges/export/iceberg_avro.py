@@ -112,7 +112,7 @@ def manifest_bytes(
     entries: Iterable[Mapping[str, Any]], schema: Mapping[str, Any], format_version: int, *, deletes: bool
 ) -> bytes:
     """Return a manifest of data files, or of delete files."""
-    told = {
+    metadata = {
         "schema": json.dumps(schema),
         "schema-id": str(schema["schema-id"]),
         "partition-spec": "[]",
@@ -120,12 +120,12 @@ def manifest_bytes(
         "format-version": str(format_version),
         "content": "deletes" if deletes else "data",
     }
-    return _avro(_entry_schema(format_version), entries, told)
+    return _avro(_entry_schema(format_version), entries, metadata)
 
 
-def list_bytes(manifests: Iterable[Mapping[str, Any]], format_version: int, told: Mapping[str, str]) -> bytes:
+def list_bytes(manifests: Iterable[Mapping[str, Any]], format_version: int, metadata: Mapping[str, str]) -> bytes:
     """Return a list of manifests."""
-    return _avro(_list_schema(format_version), manifests, {**told, "format-version": str(format_version)})
+    return _avro(_list_schema(format_version), manifests, {**metadata, "format-version": str(format_version)})
 
 
 def avro_rows(data: bytes) -> list[dict[str, Any]]:
@@ -133,8 +133,8 @@ def avro_rows(data: bytes) -> list[dict[str, Any]]:
     return list(fastavro().reader(io.BytesIO(data)))
 
 
-def _avro(schema: dict[str, Any], rows: Iterable[Mapping[str, Any]], told: Mapping[str, str]) -> bytes:
+def _avro(schema: dict[str, Any], rows: Iterable[Mapping[str, Any]], metadata: Mapping[str, str]) -> bytes:
     found, sink = fastavro(), io.BytesIO()
     parsed = found.parse_schema(schema)
-    found.writer(sink, parsed, rows, codec="deflate", metadata=dict(told), codec_compression_level=1)
+    found.writer(sink, parsed, rows, codec="deflate", metadata=dict(metadata), codec_compression_level=1)
     return sink.getvalue()

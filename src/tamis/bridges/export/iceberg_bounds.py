@@ -1,7 +1,7 @@
 """Statistics of parts as Iceberg's metrics: counts and serialized bounds by column id, for all parts at once.
 
 To many engines NaN is the largest number, as in Spark. But Iceberg's readers skip a file for ``x > 1`` by its upper
-bound, though it holds NaN, and by a count of NaN that says there is nothing else. So neither is told then.
+bound, though it holds NaN, and by a count of NaN that says there is nothing else. So neither is written then.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _positions(deleted: DeletedRows) -> bytes:
 
 def _puffin(deleted: DeletedRows) -> bytes:
     blob = framed(deleted.vector)
-    told = {
+    blob_metadata = {
         "type": "deletion-vector-v1",
         "fields": [],
         "snapshot-id": -1,
@@ -80,5 +80,5 @@ def _puffin(deleted: DeletedRows) -> bytes:
         "length": len(blob),
         "properties": {"referenced-data-file": deleted.url, "cardinality": str(deleted.rows)},
     }
-    payload = json.dumps({"blobs": [told], "properties": {}}).encode()
+    payload = json.dumps({"blobs": [blob_metadata], "properties": {}}).encode()
     return _MAGIC + blob + _MAGIC + payload + len(payload).to_bytes(4, "little") + bytes(4) + _MAGIC

@@ -170,8 +170,8 @@ class _Line:
         change = all_added(snapshot) if self.last is None else part_change(self.last, snapshot)
         schema, _ = check_exportable(snapshot, ICEBERG[self.format_version], change.added)
         check_names(schema)
-        told = iceberg_schema(schema, defaults=self.format_version >= 3)
-        writer = Manifests(self.store, self.root, snapshot, schema, told, self.format_version)
+        written = iceberg_schema(schema, defaults=self.format_version >= 3)
+        writer = Manifests(self.store, self.root, snapshot, schema, written, self.format_version)
         self.manifests = self._merged(writer, self._changed(writer, snapshot, change))
         self.snapshots = [*self.snapshots, self._snapshot(snapshot, schema, change)]
         self.added, self.removed = self.added + len(change.added), self.removed + len(change.removed)
@@ -214,9 +214,13 @@ class _Line:
         """Write the list of manifests, and return the snapshot that names it."""
         number = snapshot_id(snapshot.version)
         parent = self.snapshots[-1]["snapshot-id"] if self.snapshots else None
-        told = {"snapshot-id": str(number), "sequence-number": str(number), "parent-snapshot-id": str(parent or "null")}
+        metadata = {
+            "snapshot-id": str(number),
+            "sequence-number": str(number),
+            "parent-snapshot-id": str(parent or "null"),
+        }
         path = f"{FOLDER}/snap-{number}-{new_id()}.avro"
-        self.store.put(path, list_bytes([m.row for m in self.manifests], self.format_version, told))
+        self.store.put(path, list_bytes([m.row for m in self.manifests], self.format_version, metadata))
         summary = {
             "operation": _operation(change),
             "added-data-files": str(len(_won(change))),

@@ -108,13 +108,19 @@ class Manifests:
     """Writes the manifests of one version."""
 
     def __init__(
-        self, store: Store, root: str, snapshot: Snapshot, schema: Schema, told: Mapping[str, Any], format_version: int
+        self,
+        store: Store,
+        root: str,
+        snapshot: Snapshot,
+        schema: Schema,
+        iceberg_schema: Mapping[str, Any],
+        format_version: int,
     ) -> None:
         self._store = store
         self._root = root
         self._snapshot = snapshot
         self._schema = schema
-        self._told = told
+        self._iceberg_schema = iceberg_schema
         self._format = format_version
 
     def parts(self, span: Span) -> pa.Table:
@@ -217,7 +223,7 @@ class Manifests:
         return found
 
     def _written(self, span: Span, kind: str, entries: Sequence[dict[str, Any]]) -> Manifest:
-        data = manifest_bytes(entries, self._told, self._format, deletes=kind == "deletes")
+        data = manifest_bytes(entries, self._iceberg_schema, self._format, deletes=kind == "deletes")
         path = f"{FOLDER}/{span.first}-{span.last}-{span.block}-{kind}-{new_id()}.avro"
         self._store.put(path, data)  # under a name that nobody else has
         number = snapshot_id(self._snapshot.version)

@@ -102,12 +102,12 @@ def iceberg_schema(schema: Schema, *, defaults: bool) -> dict[str, Any]:
 
 
 def _field(f: Field, defaults: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": f.id, "name": f.name, "required": not f.nullable, "type": _type(f.type, defaults)}
+    written: dict[str, Any] = {"id": f.id, "name": f.name, "required": not f.nullable, "type": _type(f.type, defaults)}
     if f.comment is not None:
-        told["doc"] = f.comment
+        written["doc"] = f.comment
     if defaults and f.initial_default is not None and iceberg_default(f):
-        told["initial-default"] = default_json(initial_scalar(f), f.type)
-    return told
+        written["initial-default"] = default_json(initial_scalar(f), f.type)
+    return written
 
 
 def _type(data_type: DataType, defaults: bool) -> Any:

@@ -35,19 +35,19 @@ def deletions(root: Root, descriptors: pa.Array, rows: pa.Array) -> pa.Array:
     wanted = np.flatnonzero(np.asarray(descriptors.is_valid())).tolist()
     if not wanted:
         return pa.nulls(len(descriptors), pa.binary())
-    told = dict(zip(wanted, descriptors.take(pa.array(wanted, pa.int64())).to_pylist(), strict=True))
+    by_row = dict(zip(wanted, descriptors.take(pa.array(wanted, pa.int64())).to_pylist(), strict=True))
     raw: dict[int, bytes] = {}
     by_file: dict[str, list[int]] = {}
-    for at, descriptor in told.items():
+    for at, descriptor in by_row.items():
         if descriptor["storageType"] == "i":
             raw[at] = _inline(descriptor)
         else:
             by_file.setdefault(_place(root, descriptor), []).append(at)
     places = list(by_file)
-    for found in gather(root.store, lambda place: _stored(root, place, {a: told[a] for a in by_file[place]}), places):
+    for found in gather(root.store, lambda place: _stored(root, place, {a: by_row[a] for a in by_file[place]}), places):
         raw |= found
     limits = rows.take(pa.array(wanted, pa.int64())).to_pylist()
-    bitmaps = [_bitmap(raw[at], told[at], limit) for at, limit in zip(wanted, limits, strict=True)]
+    bitmaps = [_bitmap(raw[at], by_row[at], limit) for at, limit in zip(wanted, limits, strict=True)]
     order = np.full(len(descriptors), len(wanted))
     order[wanted] = np.arange(len(wanted))
     return pa.array([*bitmaps, None], pa.binary()).take(pa.array(order))

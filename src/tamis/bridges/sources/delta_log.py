@@ -128,22 +128,22 @@ def _replayed(store: Store, version: int, actions: Sequence[Actions], entry: Ent
 
 def commit_micros(actions: Actions, entry: Entry | None) -> int | None:
     """Return when a commit was made: as it says itself (in-commit timestamps), else when its object was written."""
-    told = actions.info.get("inCommitTimestamp")
-    if isinstance(told, int):
-        return told * 1000
+    stamp = actions.info.get("inCommitTimestamp")
+    if isinstance(stamp, int):
+        return stamp * 1000
     return None if entry is None else entry.modified_micros
 
 
-def version_at(store: Store, listing: Listing, micros: int, *, told: bool) -> int:
+def version_at(store: Store, listing: Listing, micros: int, *, in_commit_timestamps: bool) -> int:
     """Return the newest version that was committed at or before the time. Raises ``NotFound``.
 
-    ``told``: commits say themselves when they were made (in-commit timestamps).
+    ``in_commit_timestamps``: the commits themselves hold when they were made.
     """
     best, latest = None, 0
     for version in sorted(listing.commits):
         entry = listing.commits[version]
         # Delta's own readers count a commit with an earlier time than the one before as later than that one
-        stamp = max(_stamp(store, entry) if told else entry.modified_micros, latest + 1)
+        stamp = max(_stamp(store, entry) if in_commit_timestamps else entry.modified_micros, latest + 1)
         latest = stamp
         if stamp <= micros:
             best = version

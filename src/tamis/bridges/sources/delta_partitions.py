@@ -106,5 +106,5 @@ def _instants(texts: pa.Array, name: str, zone: str | None) -> pa.Array:
         )
     plain = local.cast(pa.timestamp("us"))
     there = pc.assume_timezone(plain, zone, ambiguous="earliest", nonexistent="latest").cast(kind)
-    told = pc.if_else(zoned, texts, pa.scalar(None, pa.string())).cast(kind)
-    return pc.coalesce(told, there)
+    zoned_times = pc.if_else(zoned, texts, pa.scalar(None, pa.string())).cast(kind)
+    return pc.coalesce(zoned_times, there)

@@ -81,12 +81,12 @@ class _Reader:
 
     def __init__(self, mapped: bool) -> None:
         self.mapped = mapped
-        self.told: list[Mapping[str, Any]] = []
+        self.field_metadata: list[Mapping[str, Any]] = []
         """The metadata of struct fields, parents first."""
 
     def field(self, value: Mapping[str, Any]) -> Field:
         metadata = value.get("metadata") or {}
-        self.told.append({**metadata, "name": value["name"]})
+        self.field_metadata.append({**metadata, "name": value["name"]})
         identifier = int(metadata[_ID]) if self.mapped else NO_ID
         nested = metadata.get(_NESTED) or {} if self.mapped else {}
         name = str(value["name"])
@@ -116,13 +116,13 @@ class _Reader:
 
     def named(self, schema: Schema) -> tuple[dict[int, str], tuple[Place, ...]]:
         """Return the names in files that differ from ours, and the places of fields, of the schema that was read."""
-        told = iter(self.told)
+        field_metadata = iter(self.field_metadata)
         names: dict[int, str] = {}
         places: list[Place] = []
 
         def visit(fields: tuple[Field, ...], above: tuple[str, ...] | None) -> None:
             for f in fields:
-                metadata = next(told)
+                metadata = next(field_metadata)
                 physical = str(metadata[_PHYSICAL]) if self.mapped else f.name
                 if physical != f.name:
                     names[f.id] = physical

@@ -49,8 +49,8 @@ def read_delta(
     listing = list_log(root.store)
     if timestamp_micros is not None:
         newest = read_snapshot(root.store, listing=listing)
-        told = (newest.metadata.get("configuration") or {}).get(IN_COMMIT) == "true"
-        version = version_at(root.store, listing, timestamp_micros, told=told)
+        in_commit = (newest.metadata.get("configuration") or {}).get(IN_COMMIT) == "true"
+        version = version_at(root.store, listing, timestamp_micros, in_commit_timestamps=in_commit)
     return source_table(root, read_snapshot(root.store, version, listing=listing), options, previous)
 
 
@@ -75,8 +75,8 @@ def source_table(
 def source_files(root: Root, added: pa.Table, schema: DeltaSchema, zone: str | None) -> pa.Table:
     """Return added files as ``FILES`` with statistics."""
     partitions = {p.field.id for p in schema.partitions}
-    told = statistics(added, [p for p in schema.places if p.field.id not in partitions])
-    rows = told.pop("rows")
+    bounds = statistics(added, [p for p in schema.places if p.field.id not in partitions])
+    rows = bounds.pop("rows")
     fixed = constants(_whole(added["partitionValues"]), schema.partitions, rows, zone)
     columns = {
         "path": root.resolve_all(_whole(added["path"]), encoded=True),
@@ -88,7 +88,7 @@ def source_files(root: Root, added: pa.Table, schema: DeltaSchema, zone: str | N
         "deletion": deletions(root, _whole(added["deletionVector"]), rows),
     }
     assert list(columns) == FILES.names
-    return pa.table({**columns, **fixed, **told})
+    return pa.table({**columns, **fixed, **bounds})
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

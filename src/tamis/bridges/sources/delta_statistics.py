@@ -27,7 +27,7 @@ _MILLISECOND = 999
 """What truncation to milliseconds may have taken away, in microseconds."""
 
 _EXACT_DIGITS = 15
-"""Decimals of as many digits are told from each other by doubles, even by ones that are a few units off."""
+"""Decimals of as many digits are distinguished by doubles, even by ones that are a few units off."""
 _LOST_SHARE = 2.0**-48
 """More than the share of a number by which a few operations on doubles are off."""
 
@@ -37,10 +37,10 @@ _AT_ONCE = 2**16
 
 def statistics(files: pa.Table, places: Sequence[Place]) -> dict[str, pa.Array]:
     """Return ``rows`` and the statistics columns of ``files`` (columns ``stats``, ``deletionVector``)."""
-    told = [p for p in places if not isinstance(p.field.type, Struct)]
+    leaves = [p for p in places if not isinstance(p.field.type, Struct)]
     texts = _array(files["stats"])
     slices = [texts.slice(at, _AT_ONCE) for at in range(0, max(len(texts), 1), _AT_ONCE)]
-    parsed = pa.concat_arrays([_parsed_json(each, told) for each in slices])
+    parsed = pa.concat_arrays([_parsed_json(each, leaves) for each in slices])
     typed = _array(files["stats_parsed"]) if "stats_parsed" in files.column_names else None
 
     def leaf(*path: str) -> pa.Array:
@@ -54,7 +54,7 @@ def statistics(files: pa.Table, places: Sequence[Place]) -> dict[str, pa.Array]:
     tight = leaf("tightBounds")
     if tight is not None:
         wide = pc.or_(wide, pc.fill_null(pc.equal(tight, False), False))
-    for place in told:
+    for place in leaves:
         out |= _column(place, leaf, rows, wide)
     return out
 

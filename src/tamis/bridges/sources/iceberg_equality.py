@@ -58,9 +58,9 @@ class KeyColumns:
             raise metadata_damaged(name, error) from error
 
     def _found(self, schema: pa.Schema, ids: Keys) -> dict[int, str]:
-        told = {int((f.metadata or {}).get(_FIELD_ID, -1)): f.name for f in schema}
-        if any(i >= 0 for i in told):
-            return {i: told[i] for i in ids if i in told}
+        names_by_id = {int((f.metadata or {}).get(_FIELD_ID, -1)): f.name for f in schema}
+        if any(i >= 0 for i in names_by_id):
+            return {i: names_by_id[i] for i in ids if i in names_by_id}
         named = {i: next((n for n in self._names(i) if n in schema.names), None) for i in ids}
         return {i: name for i, name in named.items() if name is not None}
 

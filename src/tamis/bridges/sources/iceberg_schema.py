@@ -121,8 +121,8 @@ def _default(value: Any, data_type: DataType) -> Any:
     match data_type:
         case Struct(fields):
             # the format keeps the defaults of a struct's fields at the fields themselves
-            told = {f.name: _default(value.get(str(f.id)), f.type) for f in fields}
-            return {f.name: f.initial_default if told[f.name] is None else told[f.name] for f in fields}
+            given = {f.name: _default(value.get(str(f.id)), f.type) for f in fields}
+            return {f.name: f.initial_default if given[f.name] is None else given[f.name] for f in fields}
         case Array(element):
             return [_default(v, element.type) for v in value]
         case Map(key, item):

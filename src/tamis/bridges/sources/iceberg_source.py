@@ -193,8 +193,8 @@ class _Constants:
         for place, (spec, partition) in enumerate(zip(self._data.specs, self._data.partitions, strict=True)):
             key = (spec, *partition.values())
             if key not in known:
-                told = {str(i): initial_json(v) for i, v in self.scalars(place).items()}
-                known[key] = json.dumps(told) if told else None
+                defaults = {str(i): initial_json(v) for i, v in self.scalars(place).items()}
+                known[key] = json.dumps(defaults) if defaults else None
             out.append(known[key])
         return pa.array(out, pa.string())
 

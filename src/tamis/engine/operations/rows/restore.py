@@ -135,8 +135,8 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
 
 
 def _with_analyzed(snapshot: Snapshot, parts: pa.Table) -> pa.Table:
-    told = snapshot.table("parts", ("part_id", ANALYZED))
-    return parts.append_column(ANALYZED, told[ANALYZED]) if ANALYZED in told.column_names else parts
+    analyzed = snapshot.table("parts", ("part_id", ANALYZED))
+    return parts.append_column(ANALYZED, analyzed[ANALYZED]) if ANALYZED in analyzed.column_names else parts
 
 
 def _stay(before: pa.Table, after: pa.Table) -> pa.Array:

@@ -117,10 +117,10 @@ def unanalyzed_external(snapshot: Snapshot) -> pa.Table:
 
 def _never_read(snapshot: Snapshot) -> pa.Table:
     parts = snapshot.parts()
-    told = snapshot.table("parts", ("part_id", ANALYZED))
-    if ANALYZED not in told.column_names:
+    analyzed = snapshot.table("parts", ("part_id", ANALYZED))
+    if ANALYZED not in analyzed.column_names:
         return parts
-    return parts.filter(pc.invert(pc.fill_null(told[ANALYZED], False)))
+    return parts.filter(pc.invert(pc.fill_null(analyzed[ANALYZED], False)))
 
 
 def _without_statistics(snapshot: Snapshot) -> pa.Array:

@@ -25,8 +25,8 @@ def _adopt(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
         name=".".join(names),
     )
     _, done = catalog.unless_taken(names, lambda: adopt_into(store, arguments["source"], asked))
-    told = done.as_dict()
-    return pa.Table.from_pylist([{**told, "columns": ", ".join(told["columns"])}], schema=_ADOPTION)
+    row = done.as_dict()
+    return pa.Table.from_pylist([{**row, "columns": ", ".join(row["columns"])}], schema=_ADOPTION)
 
 
 def _sync(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
