@@ -45,8 +45,9 @@ print(scan.count(), scan.options.read_lazy)
 
 In Spark SQL write `FROM t WITH ('tamis.read.lazy' = 'on')`, `SET tamis.read.lazy = on`, or `TBLPROPERTIES ('tamis.read.lazy' = 'on')`. An unknown
 name and a value that an option cannot have are refused (`UNKNOWN_OPTION`, `BAD_OPTION`). `timezone` and `ansi` belong to a query and cannot be
-properties; in Spark they are the session's. Options that disable skipping change no result, except which of several equally valid rows a
-LIMIT, or an order with ties, returns.
+properties; in Spark they are the session's. Options that disable skipping change no result of a query, except which of several equally valid rows a
+LIMIT, or an order with ties, returns. A change of rows can conflict with more commits beside it: without statistics (`tamis.stats.filter` off for the change, or `tamis.stats.collect` off for the
+other commit) nothing proves that they concern different rows, and the later one fails with `Conflict`.
 
 [Readers and writers](#readers-and-writers) of Spark have options of their own; [object stores](#object-stores) have theirs.
 

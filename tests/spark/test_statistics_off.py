@@ -15,6 +15,7 @@ import tamis
 from tamis.core.stats.statistics_budget import Trimmed, trim
 from tamis.core.stats.statistics_columns import COUNTS, parse_name
 from tamis.engine.part_writer import trimmed_statistics, write_part
+from tamis.spark.scan import parquet_filter, spark_batch
 
 ROWS = [{"id": i, "g": i % 3, "s": f"s{i % 10}", "j": f'{{"k": {i}}}'} for i in range(60)]
 SCHEMA = pa.schema([("id", pa.int64()), ("g", pa.int64()), ("s", pa.string()), ("j", pa.string())])
@@ -96,6 +97,31 @@ def test_no_statistic_decides_a_query(lying: Lake, native_bytes: str, lazy: str)
     )
     for query, rows in QUERIES:
         assert sorted(lying.rows(query.format(t="lake.db.t"))) == rows, query
+
+
+def test_the_native_reader_gets_no_hints(lying: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By them Spark's reader would skip row groups and pages by the statistics in the files."""
+    given: list[str] = []
+
+    def advice(*arguments: Any) -> str:
+        given.append(parquet_filter.advice(*arguments))
+        return given[-1]
+
+    monkeypatch.setattr(spark_batch, "advice", advice)
+    lying.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.read.lazy' = 'native')")
+    assert lying.rows("SELECT id FROM lake.db.t WHERE id = 7") == [(7,)]
+    assert given == []
+    lying.rows("SELECT id FROM lake.db.t WITH ('tamis.stats.filter' = 'on') WHERE id + g > 0 AND id < 2000000")
+    assert given, "the native reader is not asked"
+
+
+def test_statistics_of_an_index_decide_nothing(lying: Lake) -> None:
+    lying.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.stats.filter' = 'on')")
+    tamis.open(Path(lying.folder) / "db" / "t").create_index("ids", "id")
+    for use in ("ids", "lookup", "plan"):
+        where = f"lake.db.t WITH ('tamis.index.use' = '{use}', 'tamis.stats.filter' = 'off')"
+        assert lying.rows(f"SELECT s FROM {where} WHERE id = 7") == [("s7",)]
+        assert lying.rows(f"SELECT id FROM {where} WHERE id IN (7, 33) ORDER BY id") == [(7,), (33,)]
 
 
 def test_no_statistic_decides_an_embedded_scan(lying: Lake) -> None:

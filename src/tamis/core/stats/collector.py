@@ -43,16 +43,16 @@ KeptByColumn = Mapping[int, tuple[list[str], list[str]]]
 class Collector:
     """Collects one row of statistics columns from the batches of one part.
 
-    With ``sets``, it also collects the value sets of columns that have few values. ``keep`` and ``recent`` are
-    paths of JSON documents, by column id, that are collected however many others there are (see
-    ``PathSelection``). Of columns beyond ``limits`` nothing is collected.
+    Unless ``bounds_only``, it also collects the value sets of columns that have few values, and the paths of JSON
+    documents. ``keep`` and ``recent`` are such paths, by column id, that are collected however many others there are
+    (see ``PathSelection``). Of columns beyond ``limits`` nothing is collected.
     """
 
     def __init__(
         self,
         schema: Schema,
         *,
-        sets: bool = True,
+        bounds_only: bool = False,
         keep: Iterable[tuple[int, str]] = (),
         recent: Iterable[tuple[int, str]] = (),
         limits: CollectionLimits | None = None,
@@ -62,7 +62,9 @@ class Collector:
             for identifier, path in places:
                 kept.setdefault(identifier, ([], []))[at].append(path)
         self._places = [at for at, field in enumerate(schema.fields) if limits is None or field.id in limits.fields]
-        self._nodes = [_Node(schema.fields[at], repeated=False, sets=sets, kept=kept) for at in self._places]
+        self._nodes = [
+            _Node(schema.fields[at], repeated=False, bounds_only=bounds_only, kept=kept) for at in self._places
+        ]
         self.uncollected_fields = len(schema.fields) - len(self._places)
         """The number of columns of which nothing is collected."""
         for node in (node for top in self._nodes for node in top.walk() if limits is not None):
@@ -99,18 +101,20 @@ class Collector:
 class _Node:
     """One field at some depth and its statistics so far."""
 
-    def __init__(self, field: Field, *, repeated: bool, sets: bool, kept: KeptByColumn) -> None:
+    def __init__(self, field: Field, *, repeated: bool, bounds_only: bool, kept: KeptByColumn) -> None:
         inside = repeated or isinstance(field.type, Array | Map)
         self.id, self.type, self.repeated = field.id, field.type, repeated
-        self.children = [_Node(child, repeated=inside, sets=sets, kept=kept) for child in field.type.children]
+        self.children = [
+            _Node(child, repeated=inside, bounds_only=bounds_only, kept=kept) for child in field.type.children
+        ]
         self.sized, self.floating = isinstance(field.type, Array | Map), field.type in (FLOAT, DOUBLE)
         self.bounded = self.sized or has_bounds(field.type)
         self.measured: DataType = INTEGER if self.sized else field.type
         """The type of the bounds: for arrays and maps, that of their sizes."""
         self.count = self.nulls = self.nans = 0
-        collected = not repeated and collects(field.type)
+        collected = not bounds_only and not repeated and collects(field.type)
         self.paths = PathCollector(field.type, *kept.get(field.id, ())) if collected else None
-        self._values = ValueSetCollector() if sets and not repeated and listable(field.type) else None
+        self._values = ValueSetCollector() if not (bounds_only or repeated) and listable(field.type) else None
         self._lows: list[pa.Scalar] = []
         self._highs: list[pa.Scalar] = []
 

@@ -33,7 +33,16 @@ def look_up(
     index data.
     """
     wanted = sieved.keep & ~sieved.all_match
-    found = choose(snapshot, store, conjuncts, selected, sieved.parts, wanted, use=options.index_use, now=now)
+    found = choose(
+        snapshot,
+        store,
+        conjuncts,
+        selected,
+        sieved.parts,
+        wanted,
+        use=(options.index_use, options.stats_filter),
+        now=now,
+    )
     empty = found.candidates.empty & wanted
     if found.candidates.known.any():
         chosen: list[bytes | None] = [None] * len(sieved.parts)

@@ -28,9 +28,9 @@ class Options:
     """The options in force for one scan or write. Sizes are in bytes; None means no limit."""
 
     stats_collect: bool = True
-    """Whether writes collect statistics."""
+    """Whether writes collect statistics of the rows that they write; indexes have statistics of their own, always."""
     stats_filter: bool = True
-    """Whether reads use statistics, to prune, to answer aggregates and to estimate costs."""
+    """Whether reads use statistics of parts, files and indexes, to prune, answer aggregates and estimate costs."""
     stats_budget_bytes: int | None = None
     """Bytes of statistics per part, for each 65,536 rows begun; 64 KiB if not set."""
     stats_keep: tuple[str, ...] = ()

@@ -68,17 +68,18 @@ def choose(
     parts: pa.Table,
     keep: Bools,
     *,
-    use: str = "auto",
+    use: tuple[str, bool] = ("auto", True),
     now: tuple[int, int],
 ) -> Outcome:
     """Consult the table's indexes about the parts in ``keep``. Never raises.
 
-    ``parts`` are those of whole segments, with the statistics that the filter needs.
+    ``parts`` are those of whole segments, with the statistics that the filter needs. ``use`` is the
+    option of that name, and whether statistics of the indexes decide anything: else a lookup reads all entries.
     """
     nothing = Candidates.nothing(len(parts))
     if not snapshot.head.indexes:
         return Outcome(nothing)
-    if use == "off":
+    if use[0] == "off":
         return Outcome(nothing, reason="tamis.index.use is off")
     if not conjuncts:
         return Outcome(nothing, reason="there is no filter")
@@ -101,7 +102,7 @@ class _Choice:
         selected: Schema,
         parts: pa.Table,
         keep: Bools,
-        use: str,
+        use: tuple[str, bool],
         now: tuple[int, int],
     ) -> None:
         self._selected = selected
@@ -110,7 +111,7 @@ class _Choice:
         """The parts covered by a shared lookup."""
         self._snapshot, self._store, self._parts = snapshot, store, parts
         self._conjuncts, self._given = _with_implied(conjuncts, snapshot.head.schema, now)
-        self._keep, self._now, self._use = keep, now, use.lower()
+        self._keep, self._now, self._use, self._by_statistics = keep, now, use[0].lower(), use[1]
         named = self._use not in {"auto", "lookup", "plan"}
         self._forced = self._use != "auto"
         self._indexes = [i for i in snapshot.head.indexes if not named or i.name.lower() == self._use]
@@ -197,14 +198,16 @@ class _Choice:
         selectivity of several columns.
         """
         mine = tuple(self._said(index, self._conjuncts[at]) for at in usable)
-        lookup = self._first[index.index_id] = Lookup(
-            self._snapshot, self._store, self._coverage(index), mine, self._keep, self._now, self._counters
-        )
+        lookup = self._first[index.index_id] = self._lookup(self._coverage(index), mine, self._keep)
         if not lookup.opened():
             return inf
         answered = int(lookup.asked.sum())
         named = {path for conjunct in mine for path in columns(conjunct)} - {(UNSURE,)}
         return self._budget(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
+
+    def _lookup(self, covered: Coverage, mine: tuple[Expr, ...], wanted: Bools) -> Lookup:
+        facts = (self._now, self._counters, self._by_statistics)
+        return Lookup(self._snapshot, self._store, covered, mine, wanted, *facts)
 
     # --- AND ---
 
@@ -284,7 +287,7 @@ class _Choice:
         mine = tuple(self._said(index, conjunct) for conjunct in mine)
         lookup = self._first.pop(index.index_id, None)
         if lookup is None or lookup.conjuncts != mine or not np.array_equal(lookup.wanted, wanted):
-            lookup = Lookup(self._snapshot, self._store, covered, mine, wanted, self._now, self._counters)
+            lookup = self._lookup(covered, mine, wanted)
         if not lookup.opened():
             if wanted.any() and not covered.unread:
                 self._why.append(f"{index.name} covers none of the segments")

@@ -63,6 +63,8 @@ class Lookup:
     wanted: Bools
     now: tuple[int, int]
     counters: ReadCounters = field(default_factory=ReadCounters)
+    by_statistics: bool = True
+    """Whether statistics of the index decide which of its parts and pages are read, and that hits are exact."""
     _narrowed: dict[str, Narrowed] = field(default_factory=dict, repr=False)
     """Index parts that were opened for the estimate."""
 
@@ -96,6 +98,9 @@ class Lookup:
 
     @cached_property
     def _ids(self) -> frozenset[int]:
+        """The columns whose statistics are loaded: without them, nothing follows from a manifest."""
+        if not self.by_statistics:
+            return frozenset()
         return frozenset((*(path[-1] for path in self.covered.index.columns), UNSURE))
 
     @cached_property
@@ -164,7 +169,7 @@ class Lookup:
 
     def _narrow(self, ref: PartRef, counters: ReadCounters) -> Narrowed:
         """Narrow an index part; small ones and those that match entirely are kept whole."""
-        if ref.all_match or ref.rows <= WHOLE_ROWS:
+        if not self.by_statistics or ref.all_match or ref.rows <= WHOLE_ROWS:
             return Narrowed(ref, 1, ref.bytes)
         return narrowed(self.store, ref, self.schemas, self._ids, self._flat, self.now, counters)
 
@@ -259,6 +264,7 @@ class Lookup:
             conjuncts=self._flat,
             errors="keep",
             lazy="off",
+            block_statistics=self.by_statistics,
             now_micros=self.now[1],
         )
 

@@ -142,7 +142,7 @@ class SharedLookup:
 
     def _narrowed(self, part: PartRef, cost: ReadCounters) -> PartRef | None:
         """Narrow an index part by its page statistics; None if nothing is left."""
-        if part.all_match or part.rows <= WHOLE_ROWS:
+        if not self.read.block_statistics or part.all_match or part.rows <= WHOLE_ROWS:
             return part
         spec, now = self.read, self.read.now_micros or 0
         ids = {f.id for schema in spec.part_schemas.values() for f in schema} - {PART, ROW}

@@ -135,8 +135,10 @@ def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
     saved = whole - read_share(selected, plan.spec.conjuncts, schema, lazy=True)
     if plan.parts.bytes * whole <= limit:
         return True
-    return (plan.parts.bytes * saved <= limit or saved < LEAST_SAVED * whole) and told_whole(
-        plan.spec.conjuncts, written(plan)
+    return (
+        (plan.parts.bytes * saved <= limit or saved < LEAST_SAVED * whole)
+        and plan.options.stats_filter  # else there are no hints
+        and told_whole(plan.spec.conjuncts, written(plan))
     )
 
 

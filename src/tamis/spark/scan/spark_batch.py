@@ -60,7 +60,8 @@ def made_reader(scan: Scan, pages: bool) -> Any:
     scan._look()
     spec = scan.plan.spec
     if scan.native:
-        hints = advice(scan.contract.hints, native.written(scan.plan))
+        # By hints, Spark's reader skips row groups and pages by the statistics in the files.
+        hints = advice(scan.contract.hints, native.written(scan.plan)) if scan.plan.options.stats_filter else ""
         return scan._owner.helper("Partitions").parquet(native.requested(spec.schema), hints, pages)
     if scan.pushed.aggregation is not None:
         fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())

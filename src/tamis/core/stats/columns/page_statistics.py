@@ -39,7 +39,7 @@ class PageStatistics:
         own = block.select(range(len(self._schema.fields)))
         for start in range(0, len(block), self._rows):
             page = own.slice(start, self._rows)
-            collector = Collector(self._schema, sets=False)
+            collector = Collector(self._schema, bounds_only=True)
             collector.update(page)
             for name, kind, value in collector.figures():
                 self._figures.setdefault(name, (kind, []))[1].append(value)
