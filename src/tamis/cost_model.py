@@ -8,7 +8,8 @@ that were measured against each other. They combine in this order:
    bytes of leaders and followers that its candidates save.
 3. In Spark, ``spark.scan.native_reader`` gives the parts to Spark's own Parquet reader if the filter keeps
    ``native_kept_share`` of the rows, or if lazy reading saves less than ``native_saved_share`` of the bytes.
-4. Join keys narrow a scan if they are few, or cover at most ``join_covered_share`` of the column's range.
+4. Join keys are asked for if an average part has at most ``join_spread_share`` of the column's range, or if reading
+   late would save much. They narrow a scan if they are few, or cover at most ``join_covered_share`` of the range.
 5. In a part, ``engine.part_reader.lazy_choice`` reads a chunk lazily if leaders are less than ``lazy_leader_share`` of
    its bytes and fewer than ``lazy_kept_share`` of its rows are likely to survive.
 6. In a chunk, the next legs of an AND or OR see only undecided rows if ``gather_nanos`` and its neighbours say that
@@ -38,6 +39,8 @@ class CostModel:
 
     join_covered_share: float = 0.9
     """Share of a column's range that many join keys may cover and still prune a part. ``joins``."""
+    join_spread_share: float = 0.75
+    """Share of a column's range in an average part from which its join keys skip no part. ``tpcds``."""
 
     lazy_leader_share: float = 0.8
     """Share of a chunk's bytes in leaders from which a second read does not pay. ``lazy_grid``."""

@@ -106,6 +106,10 @@ class InternalSizes:
     """Maximum number of parts for which a DELETE finds rows without a Spark job."""
     compact_run_parts: int = 16
 
+    # Planning.
+    few_parts: int = 128
+    """Parts of a table up to which a plan decides about parts alone, and not about segments first."""
+
     # Streams.
     stream_run_versions: int = 256
     """Number of versions of which a stream looks at one snapshot."""

@@ -73,6 +73,7 @@ def test_many_files_may_be_skipped_by_what_all_of_them_hold(
 ) -> None:
     table = adopted(folder, tmp_path)
     monkeypatch.setattr(funnel, "MANY_PARTS", 3)
+    monkeypatch.setattr(funnel, "FEW_PARTS", 2)
     asked: list[list[bool]] = []
     real = Snapshot.parts
 

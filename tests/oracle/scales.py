@@ -54,6 +54,7 @@ SMALL = {
     "key_values": 40,
     "join_key_task_bytes": 100,
     "join_part_bytes": 1,
+    "few_parts": 2,
     "join_share_percent": 100,
 }
 SCALES = {"small": ",".join(f"{name}={size}" for name, size in SMALL.items()), "large": ""}

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 import tamis
 
-_LAST_LIMIT = re.compile(r"\blimit\s+\d+\s*;?\s*$", re.IGNORECASE)
+LAST_LIMIT = re.compile(r"\blimit\s+\d+\s*;?\s*$", re.IGNORECASE)
 _FACTS = {
     "store_sales": ("ss_sold_date_sk", "ss_item_sk"),
     "catalog_sales": ("cs_sold_date_sk", "cs_item_sk"),
@@ -32,7 +32,7 @@ _FACTS = {
 }
 """Facts: the column that they are clustered by, and the column of the index; rows of some items are deleted."""
 PART_ROWS = 200_000
-_RENAMED = {"c_last_review_date": "c_last_review_date_sk"}
+RENAMED = {"c_last_review_date": "c_last_review_date_sk"}
 """Columns that the queries call otherwise than DuckDB's generator does."""
 RESULTS = Path(__file__).parents[2] / "bench" / "results" / "tpcds_rows.json"
 
@@ -102,16 +102,16 @@ def _load(spark: Any, data: Path, folder: Path, *, changed: bool) -> tuple[str, 
 
 def _answer(spark: Any, file: Path, lake: str, plain: str) -> dict[str, Any]:
     """Whether a query gives the same rows, compared as a multiset and without its last LIMIT, whose ties are anybody's choice."""
-    text = _LAST_LIMIT.sub("", file.read_text().strip().rstrip(";").strip())
-    for old, new in _RENAMED.items():
+    text = LAST_LIMIT.sub("", file.read_text().strip().rstrip(";").strip())
+    for old, new in RENAMED.items():
         text = re.sub(rf"\b{old}\b", new, text)
     tables = [row[0] for row in spark.sql(f"SHOW TABLES IN {lake}.ds").select("tableName").collect()]
     for name in tables:
         spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {name}_{plain}")
-    expected = _rows(spark, text)
+    expected = query_rows(spark, text)
     for name in tables:
         spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {lake}.ds.{name}")
-    found = _rows(spark, text)
+    found = query_rows(spark, text)
     if isinstance(expected, Counter) and isinstance(found, Counter):
         return {"same": found == expected, "rows": found.total(), "rows_of_plain_spark": expected.total()}
     # A query that plain Spark refuses shows nothing, so it counts as a difference even if Tamis refuses it too.
@@ -125,7 +125,7 @@ def _answer(spark: Any, file: Path, lake: str, plain: str) -> dict[str, Any]:
     }
 
 
-def _rows(spark: Any, text: str) -> Counter[Any] | Exception:
+def query_rows(spark: Any, text: str) -> Counter[Any] | Exception:
     """The rows of a query, or the error with which it ended."""
     try:
         return Counter(tuple(_value(value) for value in row) for row in spark.sql(text).collect())

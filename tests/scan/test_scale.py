@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.engine.scan import funnel
 from tamis.errors import CorruptData
 from tamis.storage.commit_log import manifests
 from tamis.storage.object_store.metadata_files import keep
@@ -42,3 +44,29 @@ def test_planning_opens_the_manifests_of_loads_that_may_match_alone(
     with pytest.raises(CorruptData) as caught:
         tamis.open(tmp_path / "t").explain("ts > 172")
     assert caught.value.code == "MISSING_OBJECT"
+
+
+@pytest.mark.parametrize("filter_", ["n = 17", "n > 250", "n < 0", "even = 3", "n >= 0", "n BETWEEN 95 AND 105"])
+def test_few_parts_are_decided_alone_as_segments_and_parts_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filter_: str
+) -> None:
+    """One decision over the parts keeps the same parts as one over segments first, and misses no skipped segment."""
+    table = tamis.create(tmp_path / "t", cluster_by=["n"], properties={"tamis.write.part_bytes": "4k"})
+    for load in range(3):
+        n = np.arange(load * 100, (load + 1) * 100)
+        halves = [pa.table({"n": half, "even": half // 2 * 2, "pad": ["x" * 99] * 50}) for half in np.split(n, 2)]
+        table.append(pa.concat_tables(halves))
+    found = []
+    for few in (0, 128):
+        monkeypatch.setattr(funnel, "FEW_PARTS", few)
+        plan = table.scan(filter_).plan()
+        report = plan.report
+        found.append(
+            (plan.parts.table["part_id"].to_pylist(), report.segments["skipped"], report.parts["skipped_stats"])
+        )
+        kept = set(plan.parts.table["segment"].to_pylist())
+        assert report.parts["total"] == report.parts["kept"] + report.parts["skipped_segment"] + found[-1][2]
+        assert report.segments["skipped"] <= 3 - len(kept)
+    (by_level, *_), (alone, skipped, _) = found
+    assert alone == by_level
+    assert skipped == 3 - len({plan.parts.table["segment"][at].as_py() for at in range(len(plan.parts))})

@@ -24,7 +24,6 @@ from tamis.core.pruning.value_spec import (
     Spec,
     Truth,
     constant,
-    meet,
     some,
     truth_of,
     unknown,
@@ -81,8 +80,8 @@ class Interpreter:
         elif column.name not in self.used:
             self.used.append(column.name)
         if column.ids in self.narrowed:
-            narrowed = self.narrowed[column.ids]
-            return meet(spec, narrowed) if narrowed.type == spec.type else spec
+            narrowed = self.narrowed[column.ids]  # made of the spec, so it admits no more
+            return narrowed if narrowed.type == spec.type else spec
         return spec
 
     def document(self, column: Column, steps: Steps) -> DocumentEvidence | None:

@@ -28,20 +28,23 @@ from tamis.engine.part_reader import evidence_of
 from tamis.engine.scan.report.scan_report import Counts
 from tamis.engine.scan.scan_options import Options
 from tamis.errors import TamisError
+from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 MANY_PARTS = 1_000
 """Parts whose statistics take longer to read than a segment's union takes to ask."""
+FEW_PARTS = SIZES.few_parts
+"""Parts of a table up to which deciding about them alone is cheaper than deciding about segments first."""
 
 
 @dataclass(slots=True)
 class Sieved:
     """The outcome of the funnel.
 
-    ``parts`` of the surviving segments (of all, if an audit samples the skipped ones), with the statistics
-    that the filter needs; ``keep`` and ``all_match`` are masks over them.
+    ``parts`` of the surviving segments (of all, if an audit samples the skipped ones or there are few parts), with
+    the statistics that the filter needs; ``keep`` and ``all_match`` are masks over them.
     """
 
     parts: pa.Table
@@ -80,8 +83,9 @@ def sieve(
     skip = np.zeros(len(segments), dtype=np.bool_)
     documents = document_columns(active)
     _remember_places(snapshot.store.url, active, documents)
-    # a single segment's parts have statistics at least as tight; if they are many, its union may save reading them
-    if active and (len(segments) > 1 or parts_per_segment.sum() >= MANY_PARTS):
+    # A segment's parts have statistics at least as tight. Its union may save reading them if they are many or in files.
+    few = parts_per_segment.sum() <= FEW_PARTS and snapshot.in_log
+    if active and not few and (len(segments) > 1 or parts_per_segment.sum() >= MANY_PARTS):
         decision = _decide(
             active,
             lambda: (snapshot.segment_evidence(ids), segment_paths(snapshot, documents)),
@@ -101,6 +105,8 @@ def sieve(
         in_skipped = skip[_ints(parts, "segment")]
         none, every = decision.none | in_skipped, decision.all & ~decision.none
         tally.count(decision, (~in_skipped).astype(np.int64))
+        if few and len(segments) > 1:
+            skip = _emptied(parts, none, parts_per_segment)
     return Sieved(
         parts=parts,
         keep=~none,
@@ -114,6 +120,13 @@ def sieve(
         because=tally.because(),
         not_skipped_because=tally.not_skipped(bool(len(segments))),
     )
+
+
+def _emptied(parts: pa.Table, none: Bools, parts_per_segment: np.ndarray[Any, np.dtype[np.int64]]) -> Bools:
+    """Return the segments that have parts, all of which are skipped."""
+    left = np.bincount(_ints(parts, "segment")[~none], minlength=len(parts_per_segment))
+    emptied: Bools = (left == 0) & (parts_per_segment > 0)
+    return emptied
 
 
 def _remember_places(url: str, active: Sequence[Expr], documents: frozenset[int]) -> None:

@@ -19,7 +19,6 @@ from tamis.engine.part_reader import runnable
 from tamis.engine.scan import Options, Plan
 from tamis.engine.scan.metadata_aggregates import answer
 from tamis.engine.scan.report.report_text import summary
-from tamis.sizes import SIZES
 from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Task, packed_rows
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -37,6 +36,7 @@ from tamis.spark.scan.join_keys import (
     key_conjuncts,
     range_is_selective,
 )
+from tamis.spark.scan.key_worth import saves_much, worthy_columns
 from tamis.spark.scan.native_audit import audit_native
 from tamis.spark.scan.node_metrics import NodeMetrics
 from tamis.spark.scan.pushdown import NOTHING, foremost, pays
@@ -51,8 +51,6 @@ _READ = "org.apache.spark.sql.connector.read."
 SCAN = (_READ + "SupportsReportStatistics",)
 KEYED = (*SCAN, INTERFACE)
 """Interfaces of a scan that join keys may narrow."""
-WORTH_KEYS = SIZES.join_part_bytes
-"""Minimum bytes of a scan of one part for which waiting for keys, and planning again with them, pays off."""
 
 
 class Scan:
@@ -339,8 +337,8 @@ class Scan:
     # --- SupportsRuntimeV2Filtering ---
 
     def filterAttributes(self) -> Any:  # noqa: N802
-        small = len(self.plan.parts) < 2 and self.bytes < WORTH_KEYS
-        return key_columns(self._owner, self.selected) if self.options.scan_join_keys and not small else []
+        worthy = worthy_columns(self.plan, self.source.snapshot, self.selected, size=self.bytes, native=self.native)
+        return key_columns(self._owner, worthy)
 
     def filter(self, predicates: Any) -> None:
         """Take the join keys of one execution. The next batch reads only what can hold them."""
@@ -368,6 +366,7 @@ class Scan:
             not self.native
             or self.options.read_lazy == "native"
             or not is_selective(self.plan, self.source.snapshot, f, keys)
+            or not saves_much(self.plan, self.source.snapshot, self.selected, f)
         ):
             return None
         report = self.plan.report.fresh()

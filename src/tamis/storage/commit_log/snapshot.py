@@ -141,6 +141,17 @@ class Snapshot:
         return self._whole(read)
 
     @cached_property
+    def in_log(self) -> bool:
+        """Whether the parts of all live segments are described in the log itself, and not in files of their own."""
+
+        def read() -> bool:
+            tables = self._live.changes["tables"].take(pa.array(self._live.segments))
+            same: bool = tables.null_count == len(tables)
+            return same
+
+        return self._whole(read)
+
+    @cached_property
     def index_segments(self) -> pa.Table:
         """``segment_id``, ``version`` and ``detail`` (JSON) of each index segment."""
         return self._whole(
