@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ import pytest
 
 from tamis.errors import NotFound
 from tamis.spark.catalog.spark_table import SparkTable
-from tamis.spark.jvm_bridge.adapter import bridge, implement
+from tamis.spark.jvm_bridge.adapter import Bridge, bridge, implement
 from tamis.spark.jvm_bridge.java_callback import JavaThrow
 
 CATALOG = "org.apache.spark.sql.connector.catalog.TableCatalog"
@@ -221,3 +222,43 @@ def test_probing_tells_versions_apart(spark: Any) -> None:
     owner = bridge(spark)
     assert owner.has_class(CATALOG)
     assert not owner.has_class(CATALOG + "OfTheFuture")
+
+
+class _Racing:
+    """What ``define_beside`` needs of a bridge. A second thread defines the class, too, while the first compiles it."""
+
+    _loader = None
+
+    def __init__(self) -> None:
+        self._lock, self._probed, self._tools = threading.RLock(), dict[str, bool](), self
+        self.defined: list[str] = []
+        self.other: threading.Thread | None = None
+
+    def has_class(self, name: str) -> bool:
+        return self._probed.get(name, False)
+
+    def _compile(self, _source: str, _parent: Any) -> Any:
+        if self.other is None:
+            self.other = threading.Thread(target=define, args=(self,))
+            self.other.start()
+            self.other.join(0.3)  # it waits if there is a lock, and is done by now if there is none
+        return self
+
+    def getBytecodes(self) -> dict[str, str]:
+        return {"x.TamisCount": "x.TamisCount"}
+
+    def define(self, _neighbour: str, code: str) -> None:
+        self.defined.append(code)
+
+
+def define(racing: _Racing) -> None:
+    Bridge.define_beside(racing, "x.CustomMetric", "x.TamisCount")  # type: ignore[arg-type]  # a stand-in
+
+
+def test_a_class_is_defined_once_by_threads_that_need_it_at_once() -> None:
+    """Java defines a class once, and fails the query that tries again; stages of one query get their metrics at once."""
+    racing = _Racing()
+    define(racing)
+    assert racing.other is not None
+    racing.other.join()
+    assert racing.defined == ["x.TamisCount"]

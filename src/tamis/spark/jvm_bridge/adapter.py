@@ -272,12 +272,13 @@ class Bridge:
         once per JVM and defined in the package of Spark's own, where the class loaders of all sessions look
         first.
         """
-        if not self.has_class(self.catalog_class):
-            package, _, class_name = self.catalog_class.rpartition(".")
-            text = self._tools.delegateSource(package, class_name, ",".join(interfaces))
-            code = self._compile(text, self._loader).getBytecodes()
-            self._tools.define(_CATALOG + "CatalogPlugin", code.get(self.catalog_class))
-            self._probed[self.catalog_class] = True
+        with self._lock:
+            if not self.has_class(self.catalog_class):
+                package, _, class_name = self.catalog_class.rpartition(".")
+                text = self._tools.delegateSource(package, class_name, ",".join(interfaces))
+                code = self._compile(text, self._loader).getBytecodes()
+                self._tools.define(_CATALOG + "CatalogPlugin", code.get(self.catalog_class))
+                self._probed[self.catalog_class] = True
         self.cls(self.catalog_class).delegates.put(name, catalog)
         return self.catalog_class
 
@@ -286,10 +287,11 @@ class Bridge:
 
         Every session's class loader finds it there, and so do Spark's own listeners.
         """
-        if not self.has_class(name):
-            code = self._compile(_source(name.rpartition(".")[2]), self._loader).getBytecodes()
-            self._tools.define(neighbour, code.get(name))
-            self._probed[name] = True
+        with self._lock:  # stages of one query plan at once, and a class can be defined only once
+            if not self.has_class(name):
+                code = self._compile(_source(name.rpartition(".")[2]), self._loader).getBytecodes()
+                self._tools.define(neighbour, code.get(name))
+                self._probed[name] = True
 
     def registered_catalog(self, name: str) -> Any:
         """The Python object registered under ``name``, or None."""
@@ -304,14 +306,15 @@ class Bridge:
         """
         from py4j.protocol import Py4JJavaError
 
-        if not self.has_class(_SOURCE):
-            try:
-                self._tools.defineAll(
-                    _CATALOG + "TableProvider", self._compile(_source("DefaultSource"), self._loader).getBytecodes()
-                )
-            except Py4JJavaError:
-                return False
-            self._probed[_SOURCE] = True
+        with self._lock:
+            if not self.has_class(_SOURCE):
+                try:
+                    self._tools.defineAll(
+                        _CATALOG + "TableProvider", self._compile(_source("DefaultSource"), self._loader).getBytecodes()
+                    )
+                except Py4JJavaError:
+                    return False
+                self._probed[_SOURCE] = True
         self.cls(_SOURCE).delegates.put("tamis", source)
         return True
 
