@@ -30,6 +30,7 @@ KEYS = ((2, 3), (1,))
 def tiny_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that do not fit into one batch: merging has to go back to them."""
     monkeypatch.setattr(external_sort, "_RUN_ROWS", 2)
+    monkeypatch.setattr(external_sort, "_RUN_BYTES", 0)
 
 
 def rank(value: Any) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from tamis.core.types import VARIANT, Field, Schema, Struct
 from tamis.core.types.arrow import sortable
+from tamis.engine.part_writer.packed_sort import packed_order
 from tamis.errors import InvalidInput
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
@@ -25,11 +26,11 @@ class Order:
     def __init__(self, schema: Schema, cluster_by: Sequence[tuple[int, ...]]) -> None:
         self._paths = [_places(schema, path) for path in cluster_by]
 
-    def sort(self, batch: pa.RecordBatch) -> pa.Int64Array:
+    def sort(self, batch: pa.RecordBatch) -> pa.UInt64Array:
         """Return the indices that sort ``batch`` stably."""
         keys = self._keys(batch)
-        table = pa.table({str(at): key for at, key in enumerate(keys)})
-        return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
+        packed = packed_order(keys)
+        return arrow_order(keys) if packed is None else packed
 
     def holds(self, batch: pa.RecordBatch) -> bool:
         """Whether the rows of ``batch`` are already sorted."""
@@ -61,6 +62,12 @@ class Order:
                 values = values.flatten()[at]
             found.append(values)
         return found
+
+
+def arrow_order(keys: Sequence[pa.Array]) -> pa.UInt64Array:
+    """Return the indices that sort rows stably by ``keys``, of any type that Arrow sorts."""
+    table = pa.table({str(at): key for at, key in enumerate(keys)})
+    return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
 
 
 def _ordered(values: pa.Array) -> list[pa.Array]:

@@ -22,6 +22,9 @@ from tamis.sizes import SIZES
 OUT_ROWS = SIZES.sorted_batch_rows
 """Rows per output batch."""
 _RUN_ROWS = SIZES.sort_step_rows
+"""Minimum rows per batch of a run; a merge holds a batch of each run."""
+_RUN_BYTES = 1 << 20
+"""Bytes up to which a run's batches have more rows: each round of a merge has a fixed cost."""
 
 
 def sorted_batches(
@@ -43,9 +46,15 @@ def sorted_batches(
     with tempfile.TemporaryDirectory(prefix="tamis-sort-") as folder:
         runs: list[Path] = []
         while held:
-            runs.append(_spill(_sorted(held, order, _RUN_ROWS), schema, Path(folder) / str(len(runs))))
+            runs.append(_spill(_sorted(held, order, _run_rows(held)), schema, Path(folder) / str(len(runs))))
             held, ended = ([], True) if ended else gathered(source, limit)
         yield from _merge([_load(run) for run in runs], order)
+
+
+def _run_rows(batches: Sequence[pa.RecordBatch]) -> int:
+    """Return how many rows the batches of a run have."""
+    width = sum(batch.nbytes for batch in batches) / max(sum(len(batch) for batch in batches), 1)
+    return max(_RUN_ROWS, min(OUT_ROWS, int(_RUN_BYTES / max(width, 1))))
 
 
 def _sorted(batches: list[pa.RecordBatch], order: Order, rows: int) -> Iterator[pa.RecordBatch]:

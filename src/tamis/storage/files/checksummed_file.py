@@ -5,18 +5,22 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+BUFFER_BYTES = 1 << 18
+"""Bytes that are written together: pyarrow writes each page's header and each checksum by itself."""
+
 
 class ChecksumSink:
-    """Forward writes to ``target``, tracking size and checksum.
+    """Forward writes to ``target`` in large pieces, tracking size and checksum.
 
     ``commit`` makes the file visible; ``abort`` discards it.
     """
 
     def __init__(self, target: Any) -> None:
         self._target = target
-        self.checksum = 0
         self.size = 0
         self.closed = False
+        self._checksum = 0
+        self._buffer = bytearray()
         self._held: bytearray | None = None
         self.writes: list[int] = []
         """Offset of each write."""
@@ -50,8 +54,20 @@ class ChecksumSink:
         self._pass_on(data)
 
     def _pass_on(self, data: Any) -> None:
-        self.checksum = zlib.crc32(data, self.checksum)
-        self._target.write(data)
+        self._buffer += data
+        if len(self._buffer) >= BUFFER_BYTES:
+            self._write_buffer()
+
+    def _write_buffer(self) -> None:
+        if self._buffer:
+            self._checksum = zlib.crc32(self._buffer, self._checksum)
+            self._target.write(bytes(self._buffer))
+            self._buffer.clear()
+
+    @property
+    def checksum(self) -> int:
+        """CRC-32 of all bytes that were written and are not held."""
+        return zlib.crc32(self._buffer, self._checksum)
 
     def tell(self) -> int:
         return self.size
@@ -65,9 +81,11 @@ class ChecksumSink:
 
     def commit(self) -> None:
         """Make the file visible."""
+        self._write_buffer()
         self._target.close()
 
     def abort(self) -> None:
         """Discard the file and ignore later writes."""
         target, self._target = self._target, None
+        self._buffer.clear()
         target.abort()
