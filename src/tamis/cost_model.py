@@ -64,6 +64,9 @@ class CostModel:
     document_nanos: float = 2_000.0
     """The same for a function that parses documents. ``filters``."""
 
+    taken_share: float = 0.75
+    """Share of surviving rows below which they are taken by index; a mask is faster for long runs. ``files``."""
+
     excerpt_page_share: float = 0.5
     """Share of a chunk's pages from which the chunk is read whole, because an excerpt is a copy. ``lazy``."""
     task_remainder_share: float = 0.1

@@ -153,6 +153,7 @@ def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.Monkey
 def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """One row of each block is wanted: by pages that is little and comes together; of whole chunks no more than a piece is decoded at once."""
     monkeypatch.setattr("tamis.storage.files.parquet.parquet_part.PIECE_ROWS", 5 * PAGE)
+    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part.NARROW_BYTES", 0)
     rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
     assert len(list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows))) == 1
     monkeypatch.setattr(
@@ -162,6 +163,17 @@ def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) ->
         "tamis.storage.files.parquet.parquet_part._shapes", LruCache(2**20)
     )  # what the true footer said is remembered
     assert [len(p.positions) for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("narrow", "pieces"), [(0, 3), (4 * 2**20, 1)])
+def test_narrow_columns_come_in_larger_pieces(narrow: int, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece costs as much as some thousand rows, so that few bytes of many rows are decoded together."""
+    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part.PIECE_ROWS", max(SIZES))
+    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part.NARROW_BYTES", narrow)
+    found = list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2]))
+    assert len(found) == pieces
+    assert [p for piece in found for p in piece.positions.tolist()] == list(range(sum(SIZES)))
+    assert [len(piece) for piece in found] == [len(piece.batch) for piece in found]
 
 
 def test_pages_of_chosen_rows_come_together(monkeypatch: pytest.MonkeyPatch) -> None:

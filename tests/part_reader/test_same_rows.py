@@ -185,3 +185,7 @@ def test_rows_of_many_blocks_and_batches_in_order(monkeypatch: pytest.MonkeyPatc
         table = pa.Table.from_batches(list(read_part(ref, replace(spec, lazy=lazy), ReadCounters())))
         assert table["n"].to_pylist() == n[::3].tolist()
         assert table["x"].to_pylist() == (n[::3] / 2).tolist()
+    everything = replace(spec, conjuncts=(), positions=True)
+    assert (
+        pa.Table.from_batches(list(read_part(ref, everything, ReadCounters())))["_position"].to_pylist() == n.tolist()
+    )

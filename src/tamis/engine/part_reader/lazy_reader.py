@@ -32,6 +32,7 @@ from tamis.engine.part_reader.live_rows import LiveRows, Ordinals, counted, posi
 from tamis.engine.part_reader.read_columns import Columns, split
 from tamis.engine.part_reader.read_meter import Meter
 from tamis.engine.part_reader.read_spec import ReadCounters, ReadSpec
+from tamis.engine.part_reader.surviving_rows import Survivors
 from tamis.errors import CorruptData, InvalidInput
 from tamis.sizes import SIZES
 from tamis.storage.files import PartFile, PartRef, Piece, open_part
@@ -41,8 +42,8 @@ from tamis.storage.object_store import open_store
 MOST_WAITING = SIZES.waiting_rows
 """Maximum number of survivors held back so that one request fetches their followers together."""
 
-SPARSE_STRIDE, CHOSEN_STRIDE = 16, 4
-"""Strides read at once if few rows survive, and if an index chose the rows."""
+SPARSE_STRIDE, CHOSEN_STRIDE, WHOLE_STRIDE = 16, 4, 4
+"""Strides read at once if few rows survive, if an index chose the rows, and if the last chunk was read whole."""
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -131,6 +132,8 @@ class _Reader:
         self._live, self._asking = live, asking
         self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
         self._schema = to_arrow_schema(spec.schema)
+        self._output_ids = {f.id for f in spec.schema}
+        self._read_whole = False
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
         self._filter = conjunction(asking, spec.now_micros)
         self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
@@ -148,10 +151,13 @@ class _Reader:
         for chunk in _chunks(self._live.looked(blocks), skip, sure, self._stride, probe=probe):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
+                self._read_whole = True
             elif (few := self._few(chunk)) or not self._gate.lazy(chunk):
                 yield from self._eagerly(chunk, few=few)
+                self._read_whole = True
             else:
                 yield from self._lazily(chunk)
+                self._read_whole = False
 
     def _stride(self) -> int:
         """The number of rows to read before followers are fetched.
@@ -161,6 +167,8 @@ class _Reader:
         """
         if self._gate.sparse:
             return SPARSE_STRIDE * self._part.stride
+        if self._read_whole and not self._live.chosen:  # the first chunk is small, for consumers that need few rows
+            return WHOLE_STRIDE * self._part.stride
         return CHOSEN_STRIDE * self._part.stride if self._live.chosen else self._part.stride
 
     def _few(self, chunk: Sequence[int]) -> bool:
@@ -194,7 +202,8 @@ class _Reader:
         """Yield all rows without a test."""
         wanted = [f for f in self._columns.whole if any(f.id == o.id for o in self._spec.schema)]
         for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False):
-            yield self._out(self._columns.typed(wanted, piece.batch), piece.positions)
+            positions = piece.positions if self._spec.positions else None
+            yield self._out(self._columns.typed(wanted, piece.batch), len(piece), positions)
         self._meter.blocks(read=len(chunk), eager=len(chunk))
 
     def _eagerly(self, chunk: list[int], *, few: bool) -> Iterator[pa.RecordBatch]:
@@ -204,10 +213,12 @@ class _Reader:
         share = self._gate.leader_share
         for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=True, share=share):
             arrays = self._columns.typed(wanted, piece.batch)
-            keep = self._filtered(arrays, len(piece.positions))
-            kept, rows = kept + int(keep.sum()), rows + len(keep)
-            if keep.any():
-                yield self._out(_reduced(arrays, keep), piece.positions[keep])
+            keep = self._filtered(arrays, len(piece))
+            some = Survivors(keep)
+            kept, rows = kept + some.count, rows + len(keep)
+            if some.count:
+                positions = some.of_numbers(piece.positions) if self._spec.positions else None
+                yield self._out(some.of_columns(self._returned(arrays)), some.count, positions)
         self._gate.saw(chunk, kept, rows)
         self._meter.blocks(read=len(chunk), lazy=len(chunk) * few, eager=len(chunk) * (not few))
 
@@ -220,13 +231,14 @@ class _Reader:
         for piece in self._read(self._leader_ids, chunk, self._live.of(chunk), leaders=True):
             arrays = self._columns.typed(self._columns.leaders, piece.batch)
             try:
-                keep = self._filtered(arrays, len(piece.positions))
+                keep = self._filtered(arrays, len(piece))
             except InvalidInput:
                 yield from self._followed(waiting, starts)  # these rows come before the failing row
                 raise
-            kept, rows = kept + int(keep.sum()), rows + len(keep)
-            if keep.any():
-                waiting.append((_reduced(arrays, keep), piece.positions[keep]))
+            some = Survivors(keep)
+            kept, rows = kept + some.count, rows + len(keep)
+            if some.count:
+                waiting.append((some.of_columns(self._returned(arrays)), some.of_numbers(piece.positions)))
                 alive.update(np.unique(np.searchsorted(starts, waiting[-1][1], side="right") - 1).tolist())
             if sum(len(p) for _, p in waiting) > MOST_WAITING:
                 yield from self._followed(waiting, starts)
@@ -248,14 +260,14 @@ class _Reader:
         }
         blocks = [int(b) for b in np.unique(np.searchsorted(starts, positions, side="right") - 1)]
         if not self._columns.followers:
-            yield self._out(leaders, positions)
+            yield self._out(leaders, len(positions), positions)
             return
         done = 0
         for piece in self._read(self._follower_ids, blocks, positions, leaders=False):
-            size = len(piece.positions)
+            size = len(piece)
             followers = self._columns.typed(self._columns.followers, piece.batch)
             leading = {i: a.slice(done, size) for i, a in leaders.items()}
-            yield self._out(self._columns.joined(leading, followers), piece.positions)
+            yield self._out(self._columns.joined(leading, followers), size, piece.positions)
             done += size
 
     def _read(
@@ -285,19 +297,19 @@ class _Reader:
             keep |= failed
         return keep
 
-    def _out(self, arrays: dict[int, pa.Array], positions: np.ndarray[Any, np.dtype[np.int64]]) -> pa.RecordBatch:
-        self._meter.matched(len(positions))
-        if self._spec.positions and not self._schema.names:
+    def _returned(self, arrays: dict[int, pa.Array]) -> dict[int, pa.Array]:
+        """Return the columns of ``arrays`` that the output needs."""
+        return {i: a for i, a in arrays.items() if i in self._output_ids}
+
+    def _out(self, arrays: dict[int, pa.Array], rows: int, positions: Ordinals | None) -> pa.RecordBatch:
+        """Return ``rows`` rows of the output; ``positions`` may be None if the output has none."""
+        self._meter.matched(rows)
+        if not self._spec.positions:
+            return self._columns.shaped(arrays, self._schema, rows)
+        assert positions is not None
+        if not self._schema.names:
             return positioned(pa.record_batch([], schema=pa.schema([])), positions)
-        batch = self._columns.shaped(arrays, self._schema, len(positions))
-        return positioned(batch, positions) if self._spec.positions else batch
-
-
-def _reduced(arrays: dict[int, pa.Array], keep: Mask) -> dict[int, pa.Array]:
-    if keep.all():
-        return arrays
-    mask = pa.array(keep)
-    return {i: a.filter(mask) for i, a in arrays.items()}
+        return positioned(self._columns.shaped(arrays, self._schema, rows), positions)
 
 
 def _chunks(rows: Ordinals, skip: Mask, sure: Mask, most: Callable[[], int], *, probe: bool) -> Iterator[list[int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -130,17 +131,24 @@ class PartWriter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Piece:
-    """Rows of one block, or of several requested consecutively.
-
-    ``block`` is the first of them. ``positions`` are physical row ordinals within the part (int64,
-    ascending), one per row of ``batch``.
-    """
+    """Rows of one block, or of several requested consecutively; ``block`` is the first of them."""
 
     block: int
-    positions: np.ndarray[Any, np.dtype[np.int64]] = field(repr=False)
+    rows: np.ndarray[Any, np.dtype[np.int64]] | Sequence[tuple[int, int]] = field(repr=False)
+    """The ordinals of the rows, or the runs (first, last + 1) of which these consist."""
     batch: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    @cached_property
+    def positions(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Physical row ordinals within the part (ascending), one per row of ``batch``."""
+        if isinstance(self.rows, np.ndarray):
+            return self.rows
+        return np.concatenate([np.arange(first, end) for first, end in self.rows])
 
 
 class PartFile(Protocol):

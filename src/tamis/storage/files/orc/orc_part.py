@@ -53,8 +53,8 @@ class OrcPart(SealedPart):
         fields, starts = self._columns.wanted(columns), self._columns.starts
         for run in self._columns.runs(fields, blocks):
             if rows is None:
-                positions = np.arange(starts[run[0]], starts[run[-1] + 1])
-                yield Piece(run[0], positions, self._decode(fields, run, [None] * len(run)))
+                places = [(int(starts[run[0]]), int(starts[run[-1] + 1]))]
+                yield Piece(run[0], places, self._decode(fields, run, [None] * len(run)))
                 continue
             cuts = np.searchsorted(rows, starts[run[0] : run[-1] + 2])
             taken = [rows[a:z] - starts[b] for b, a, z in zip(run, cuts, cuts[1:], strict=False)]

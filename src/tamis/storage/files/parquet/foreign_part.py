@@ -74,10 +74,10 @@ class ForeignParquetPart(ParquetPart):
             yield from super().read(columns, blocks, rows)
             return
         for piece in super().read([i for i in columns if i not in given], blocks, rows):
-            length = len(piece.positions)
+            length = len(piece)
             arrays = [*piece.batch.columns, *(pa.repeat(value, length) for value in given.values())]
             names = [*piece.batch.schema.names, *(str(i) for i in given)]
-            yield Piece(piece.block, piece.positions, pa.RecordBatch.from_arrays(arrays, names=names))
+            yield Piece(piece.block, piece.rows, pa.RecordBatch.from_arrays(arrays, names=names))
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         return super().cost([i for i in columns if i not in self._constants], blocks)

@@ -33,7 +33,9 @@ PIECE_BYTES = 64 * 2**20
 A call costs as much as some thousand rows.
 """
 CHOSEN_PIECES = 4
-"""Factor on ``PIECE_ROWS`` for pages that hold chosen rows, because few of the decoded rows are kept."""
+"""Factor on ``PIECE_ROWS`` for narrow pieces, and for pages that hold chosen rows, as few decoded rows are kept."""
+NARROW_BYTES = 4 * 2**20
+"""Uncompressed bytes of a narrow piece, which stays in a processor's cache."""
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -125,8 +127,8 @@ class ParquetPart:
                 looked = np.minimum(runs_in(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
         for chunk in self._chunks(leaves, blocks, looked, chosen=rows is not None):
             if rows is None:
-                positions = np.concatenate([np.arange(self._starts[b], self._starts[b + 1]) for b in chunk])
-                yield Piece(chunk[0], positions, self._decode(leaves, chunk))
+                runs = [(int(self._starts[b]), int(self._starts[b + 1])) for b in chunk]
+                yield Piece(chunk[0], runs, self._decode(leaves, chunk))
                 continue
             offsets = np.cumsum(self._rows[chunk]) - self._rows[chunk]
             cuts = [(np.searchsorted(rows, self._starts[b]), np.searchsorted(rows, self._starts[b + 1])) for b in chunk]
@@ -163,7 +165,7 @@ class ParquetPart:
             fits, whole = all(one.first >= 0 for one in found), int(self._rows[block])
             more = int(looked[block]) if fits else whole
             weight = sum(one.inflated for one in found) * more // max(whole, 1)
-            most = PIECE_ROWS * (CHOSEN_PIECES if chosen and fits else 1)
+            most = PIECE_ROWS * (CHOSEN_PIECES if (chosen and fits) or size + weight <= NARROW_BYTES else 1)
             if chunk and (rows + more > most or size + weight > PIECE_BYTES or fits != noted):
                 yield chunk
                 chunk, rows, size = [], 0, 0

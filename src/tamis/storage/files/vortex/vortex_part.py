@@ -65,7 +65,7 @@ class VortexPart(SealedPart):
         if rows is None:
             for run in self._runs(fields, blocks):
                 first, end = int(starts[run[0]]), int(starts[run[-1] + 1])
-                yield Piece(run[0], np.arange(first, end), self._decode(fields, first, end))
+                yield Piece(run[0], [(first, end)], self._decode(fields, first, end))
             return
         block_of = np.searchsorted(starts, rows, side="right") - 1
         taken = rows[np.isin(block_of, np.asarray(blocks, dtype=np.int64))]
