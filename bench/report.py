@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -67,10 +68,22 @@ def machine() -> dict[str, Any]:
     }
 
 
+def commit() -> str:
+    """The commit that was measured; with ``+`` if files of it were changed."""
+    git = ["git", "-C", str(RESULTS.parent)]
+    try:
+        name = subprocess.check_output([*git, "rev-parse", "--short", "HEAD"], text=True).strip()
+        changed = subprocess.check_output([*git, "status", "--porcelain", "--", "../src", "*.py"], text=True).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{name}{'+' if changed else ''}"
+
+
 def record(name: str, figures: list[Figure], detail: Mapping[str, Any]) -> None:
     """Prints the figures and keeps them in ``results/<name>.json`` (a quick run's beside it, as ``<name>.quick.json``, untracked)."""
     result = {
         "machine": machine(),
+        "commit": commit(),
         "quick": quick(),
         "figures": [{**asdict(f), "met": f.met} for f in figures],
         **detail,
