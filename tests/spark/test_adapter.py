@@ -152,6 +152,66 @@ def test_only_a_table_that_answers_the_same_is_alike(lake: Any) -> None:
     assert (str(same.java().name()), str(first.java().name())) == ("other", ".".join(first.names))
 
 
+class Named(Shelf):
+    """A shelf that Java compares by itself, unless it has no identity."""
+
+    asked = 0
+
+    def __init__(self, owner: Any, label: str, identity: str | None) -> None:
+        super().__init__(owner, label)
+        self.java_identity = identity
+
+    def __eq__(self, other: object) -> bool:
+        Named.asked += 1
+        return super().__eq__(other)
+
+    __hash__ = Shelf.__hash__
+
+
+def test_java_compares_identities_and_asks_python_without_one(spark: Any) -> None:
+    owner = bridge(spark)
+
+    def made(label: str, identity: str | None) -> Any:
+        shelf = Named(owner, label, identity)
+        kept.append(shelf)
+        return owner.implement([CATALOG, NAMESPACES], shelf)
+
+    kept: list[Named] = []
+    a, again, b, unknown = made("a", "a"), made("a", "a"), made("b", "b"), made("a", None)
+    before = Named.asked
+    assert [a.equals(again), a.equals(b), a.equals(a), a.hashCode() == again.hashCode()] == [True, False, True, True]
+    assert Named.asked == before
+    assert [a.equals(unknown), unknown.equals(a), unknown.equals(b)] == [True, True, False]
+    assert Named.asked > before
+
+
+def test_the_identity_of_a_table_is_what_python_compares(lake: Any) -> None:
+    """Its place, its id and its version: neither its name, nor a table that was made again under it."""
+    lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
+    first, again = loaded(lake, "t"), loaded(lake, "t")
+    lake.sql("INSERT INTO lake.db.t VALUES (1)")
+    later = loaded(lake, "t")
+    lake.sql("DROP TABLE lake.db.t")
+    lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
+    anew = loaded(lake, "t")
+    lake.sql("CREATE TABLE lake.db.u (a INT) USING tamis")
+    tables = [
+        first,
+        again,
+        later,
+        anew,
+        loaded(lake, "u"),
+        SparkTable(first.bridge, first.store, first.snapshot, ["x"]),
+    ]
+    for one in tables:
+        for other in tables:
+            assert (one == other) == (one.java_identity == other.java_identity) == one.java().equals(other.java())
+    assert len({t.java_identity for t in tables}) == 4
+    secret = first.store.fresh()
+    secret.options = {"timeout": "9s"}
+    assert SparkTable(first.bridge, secret, first.snapshot, first.names).java_identity is None
+
+
 def loaded(lake: Any, name: str) -> SparkTable:
     """The table as Spark has it in a plan."""
     plan = lake.sql(f"SELECT * FROM lake.db.{name}")._jdf.queryExecution().analyzed()

@@ -122,6 +122,15 @@ class LoadedTable(Indexed):
     def __hash__(self) -> int:
         return hash(self._value())
 
+    @property
+    def java_identity(self) -> str | None:
+        """What ``__eq__`` compares, as text. None if options, which may be secret, are part of it.
+
+        Spark compares hundreds of pairs of tables to plan a query of ten.
+        """
+        _, table_id, version = self._value()
+        return None if self.store.options else f"table\0{self.store.url}\0{table_id}\0{version}"
+
     def _value(self) -> tuple[object, ...]:
         return self.store, self.snapshot.head.table_id, self.snapshot.version
 

@@ -13,6 +13,8 @@ become arrays, sets, iterators or maps as the signature requires. A class may de
   overloaded name.
 - ``java_constant = {"name": "", "toBatch": "filter"}``: methods without arguments whose answers Java caches.
   The value names the method, if any, after which the same thread calls again.
+- ``java_identity``: text that is equal to that of another target exactly if both are equal, or None. Java
+  compares the texts, and asks ``__eq__`` only where one is None.
 - ``java_when_refreshed``: methods called only while Spark refreshes the tables of a plan that was analysed
   earlier. Elsewhere, and if they return None, the interface's default runs.
 - ``java_when_option = {"loadTable": ("readChangeFeed",)}``: methods called, for numbers of arguments that
@@ -83,7 +85,9 @@ class Bridge:
         """
         key = f"t{next(self._keys)}"
         self._targets[key] = target
-        return self._tools.make(",".join(interfaces), methods_of(type(target)), Callback(self, target), key, alike)
+        same = getattr(target, "java_identity", None)
+        methods = methods_of(type(target))
+        return self._tools.make(",".join(interfaces), methods, Callback(self, target), key, alike, same)
 
     def target(self, java_object: Any) -> Any:
         """The Python object behind a Java object made by ``implement``, or None for any other."""

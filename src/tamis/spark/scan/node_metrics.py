@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from tamis.engine.scan import Report
@@ -60,13 +61,16 @@ class NodeMetrics:
         self._narrowed: deque[tuple[str, Report]] = deque(maxlen=16)
 
     def declared(self) -> Any:
-        return declared(self._owner, () if self.streams else METRICS)
+        if self.streams:
+            return declared(self._owner, ())
+        return self._owner.once("metrics", "scan", lambda: declared(self._owner, METRICS))
 
     def narrow(self, execution: str, report: Report) -> None:
         """Remember the report of the plan that an execution runs instead of the scan's own."""
         self._narrowed.append((execution, report))
 
-    def of(self, execution: str, planned: Report) -> Any:
-        """The values for an execution; ``planned`` is the report of the plan without join keys."""
-        report = next((report for ran, report in reversed(self._narrowed) if ran == execution), planned)
+    def of(self, execution: Callable[[], str], planned: Report) -> Any:
+        """The values for an execution, asked for only where keys came; ``planned`` is the report without them."""
+        now = execution() if self._narrowed else ""
+        report = next((report for ran, report in reversed(self._narrowed) if ran == now), planned)
         return valued(self._owner, METRICS, {} if self.streams else values(report))

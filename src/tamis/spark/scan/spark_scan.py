@@ -324,7 +324,7 @@ class Scan:
         return self._metrics.declared()
 
     def reportDriverMetrics(self) -> Any:  # noqa: N802
-        return self._metrics.of(execution(), self.plan.report)
+        return self._metrics.of(execution, self.plan.report)
 
     def columnarSupportMode(self) -> Any:  # noqa: N802
         return self._owner.enum(

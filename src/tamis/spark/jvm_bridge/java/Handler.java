@@ -26,20 +26,28 @@ public final class Handler implements InvocationHandler {
     private final Map answers;
     private final ThreadLocal moved = new ThreadLocal();
     public final String key;
+    /** Text that is equal to that of another object exactly if both are equal; null if only Python knows. */
+    private final String same;
 
-    public Handler(BiFunction target, Set methods, Map constant, String key, Map answers) {
+    public Handler(BiFunction target, Set methods, Map constant, String key, Map answers, String same) {
         this.target = target;
         this.methods = methods;
         this.constant = constant;
         this.key = key;
         this.answers = answers;
+        this.same = same;
     }
 
     /** Returns the key of the Python object behind a proxy, or null for any other object. */
     public static String keyOf(Object object) {
+        Handler handler = handlerOf(object);
+        return handler == null ? null : handler.key;
+    }
+
+    private static Handler handlerOf(Object object) {
         if (object == null || !Proxy.isProxyClass(object.getClass())) return null;
         InvocationHandler handler = Proxy.getInvocationHandler(object);
-        return handler instanceof Handler ? ((Handler) handler).key : null;
+        return handler instanceof Handler ? (Handler) handler : null;
     }
 
     public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
@@ -51,9 +59,10 @@ public final class Handler implements InvocationHandler {
                 return answers.get(name);
             }
             if (name.equals("toString")) return call(name, null);
-            String other = keyOf(args[0]);
+            Handler other = handlerOf(args[0]);
             if (other == null) return Boolean.FALSE;
-            return other.equals(key) ? Boolean.TRUE : call("equals", new Object[] {other});
+            if (same != null && other.same != null) return Boolean.valueOf(same.equals(other.same));
+            return other.key.equals(key) ? Boolean.TRUE : call("equals", new Object[] {other.key});
         }
         if (methods.contains(name) || methods.contains(name + "/" + count)) {
             try {

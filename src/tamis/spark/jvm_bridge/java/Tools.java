@@ -34,7 +34,7 @@ public final class Tools {
         protected boolean removeEldestEntry(Map.Entry eldest) { return size() > 100; }
     };
 
-    public Object make(String interfaces, String methods, BiFunction target, String key, String alike) throws Exception {
+    public Object make(String interfaces, String methods, BiFunction target, String key, String alike, String same) throws Exception {
         String[] names = interfaces.split(",");
         Class[] classes = new Class[names.length];
         for (int i = 0; i < names.length; i++) classes[i] = Class.forName(names[i], true, loader);
@@ -46,7 +46,7 @@ public final class Tools {
             answered.add(at < 0 ? entries[i] : entries[i].substring(0, at));
             if (at >= 0) constant.put(entries[i].substring(0, at), entries[i].substring(at + 1));
         }
-        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key, alike == null ? new ConcurrentHashMap() : answers(alike)));
+        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key, alike == null ? new ConcurrentHashMap() : answers(alike), same));
     }
 
     /**
