@@ -10,6 +10,7 @@ from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.protocol import PartRef
 from tamis.storage.files.recent_bytes import RecentBytes
 from tamis.storage.object_store import open_store
+from tamis.storage.object_store.store import merged
 
 DATA = bytes(n * 7919 % 251 for n in range(100_000))
 STORE = open_store("memory://recent")
@@ -54,6 +55,20 @@ def test_bytes_that_others_drop_meanwhile_are_right(limit: int, data: st.DataObj
         assert [bytes(view) for view in source.get(wanted)] == [DATA[o : o + n] for o, n in wanted]
 
 
+def test_bytes_that_another_read_fetches_meanwhile_are_kept_once() -> None:
+    source = PartSource(STORE, REF)
+    fetch = source._views
+
+    def fetch_beside_another(missing: list[tuple[int, int]]) -> list[memoryview]:
+        source._views = fetch  # type: ignore[method-assign]
+        source.get([(0, 100)])
+        return fetch(missing)
+
+    source._views = fetch_beside_another  # type: ignore[assignment, method-assign]
+    assert bytes(source.get([(50, 100)])[0]) == DATA[50:150]
+    assert source._recent._size == 150
+
+
 def test_a_range_that_is_not_kept_is_refused() -> None:
     recent = RecentBytes()
     recent.add(0, memoryview(DATA)[:10])
@@ -78,3 +93,19 @@ def test_the_oldest_bytes_are_dropped_beyond_the_limit(spans: list[tuple[int, in
             recent.add(at, memoryview(DATA)[at : at + size])
         kept = 600 - sum(size for _, size in recent.missing([(0, 600)]))
         assert kept <= 100
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 60)), max_size=5), max_size=10))
+def test_spans_kept_together_are_those_kept_one_by_one(rounds: list[list[tuple[int, int]]]) -> None:
+    together, alone = RecentBytes(150), RecentBytes(150)
+    for spans in rounds:
+        wanted = merged([span for span in spans if span[1]], 0)
+        missing = together.missing(wanted)
+        assert missing == alone.missing(wanted)
+        views = [(at, memoryview(DATA)[at : at + size]) for at, size in missing]
+        together.add_all(views)
+        for at, view in views:
+            alone.add(at, view)
+        whole = together.missing([(0, 600)])
+        assert whole == alone.missing([(0, 600)])
+        assert 600 - sum(size for _, size in whole) <= 150

@@ -146,11 +146,13 @@ class PartSource:
         with self._lock:
             recent = self._recent
             found, missing = recent.overlapping(spans), recent.missing(spans)
-        for (offset, _), data in zip(missing, self._views(missing), strict=True):
-            found.add(offset, data)
+        fetched = [(offset, data) for (offset, _), data in zip(missing, self._views(missing), strict=True)]
+        found.add_all(fetched)
         with self._lock:
-            for offset, length in recent.missing(missing):  # another thread may have fetched some of it
-                recent.add(offset, found.joined(offset, length))
+            again = recent.missing(missing)
+            if again != missing:  # another thread has fetched some of it
+                fetched = [(offset, found.joined(offset, length)) for offset, length in again]
+            recent.add_all(fetched)
         return [found.joined(offset, length) for offset, length in ranges]
 
     def _views(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:

@@ -30,6 +30,8 @@ class RecentBytes:
 
     def missing(self, spans: Sequence[Range]) -> list[Range]:
         """Return what of these sorted spans is not kept, in order."""
+        if not spans or self._ends_before(spans[0][0]):
+            return [span for span in spans if span[1]]
         out: list[Range] = []
         for offset, length in spans:
             at, end = offset, offset + length
@@ -40,6 +42,10 @@ class RecentBytes:
             if at < end:
                 out.append((at, end - at))
         return out
+
+    def _ends_before(self, offset: int) -> bool:
+        """Whether nothing is kept from ``offset`` on, as where a file is read from its start to its end."""
+        return not self._starts or self._starts[-1] + len(self._spans[-1]) <= offset
 
     def _within(self, offset: int, end: int) -> list[Range]:
         """Return start and end of the kept spans that overlap these bytes."""
@@ -58,6 +64,8 @@ class RecentBytes:
         A reader holds it while it fetches the rest, since other threads may drop spans from here meanwhile.
         """
         out = RecentBytes(sys.maxsize)
+        if not spans or self._ends_before(spans[0][0]):
+            return out
         for offset, length in spans:
             for start, view in self._pieces(offset, offset + length):
                 out.add(start, view)
@@ -90,6 +98,19 @@ class RecentBytes:
         start = offset - self._starts[at]
         return self._spans[at][start : start + length] if start + length <= len(self._spans[at]) else None
 
+    def add_all(self, spans: Sequence[tuple[int, memoryview]]) -> None:
+        """Keep sorted spans of which nothing is kept yet, each with its offset."""
+        if not spans or not self._ends_before(spans[0][0]):
+            for offset, data in spans:
+                self.add(offset, data)
+            return
+        held = [(offset, data) for offset, data in spans if 0 < len(data) <= self._limit]
+        self._starts += [offset for offset, _ in held]
+        self._spans += [data for _, data in held]
+        self._order += [offset for offset, _ in held]
+        self._size += sum(len(data) for _, data in held)
+        self._shrink()
+
     def add(self, offset: int, data: memoryview) -> None:
         """Keep a span of which nothing is kept yet, as ``missing`` returns them."""
         if not len(data) or len(data) > self._limit:
@@ -99,6 +120,9 @@ class RecentBytes:
         self._spans.insert(at, data)
         self._order.append(offset)
         self._size += len(data)
+        self._shrink()
+
+    def _shrink(self) -> None:
         while self._size > self._limit:
             self._drop(self._order.popleft())
 
