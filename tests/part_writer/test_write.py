@@ -16,7 +16,7 @@ from tamis.core.stats import TableEvidence
 from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_writer import WriteSpec, write_parts
-from tamis.engine.part_writer.write_part import BLOCK_ROWS, WIDE_ROWS, block_rows_for
+from tamis.engine.part_writer.write_part import BLOCK_ROWS, WIDE_ROWS, _blocks, block_rows_for
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.storage.commit_log import PART_COLUMNS
 from tamis.storage.files import PartRef, open_part
@@ -149,6 +149,17 @@ def test_blocks_are_larger_where_rows_are_narrow() -> None:
         WIDE_ROWS,
         BLOCK_ROWS[0],
     ]
+
+
+@pytest.mark.parametrize(
+    ("form", "columns", "rows"), [("orc", 60, 8_192), ("orc", 20, 16_384), ("parquet", 60, 16_384)]
+)
+def test_orc_has_smaller_blocks_where_rows_are_wide(form: str, columns: int, rows: int) -> None:
+    """A hit in a stripe costs all of it."""
+    batch = pa.record_batch([np.arange(40_000)] * columns, names=[str(i) for i in range(columns)])
+    found = [len(block) for block in _blocks([batch.slice(0, 10_000), batch.slice(10_000)], 0, form)]
+    assert set(found[:-1]) == {rows}
+    assert sum(found) == 40_000
 
 
 def test_passing_columns_by_the_schema_itself(tmp_path: Path) -> None:
