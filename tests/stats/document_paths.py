@@ -19,6 +19,18 @@ from tamis.core.types import VARIANT
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tests.expr.documents import SCHEMA
 
+TWICE = [
+    '{"a": 7, "a": 1, "b": 2}',
+    '{"a": null, "a": 7, "b": 2}',
+    '{"a": 7, "a": null}',
+    '{"a": {"x": 7}, "a": {"y": 1}, "b": 3}',
+    '{"c": {"a": 7, "a": 8, "d": 1}, "a": 1, "b": 2}',
+    '{"c": [{"a": 7, "a": 1}, {"a": 2}], "b": 4}',
+    '{"a": 1, "c": [{"a": 2}, {"a": 7, "a": 1}]}',
+]
+PLAIN = [{"a": i, "b": i, "c": {"a": i, "d": i}} for i in range(10, 40)]
+GETS = ["$.a", "$.b", "$.a.x", "$.c.a", "$.c.d", "$.c[0].a", "$.c[1].a", "$.c", "$.nothing", "$.c.nothing"]
+
 
 def variants(texts: Sequence[str | None]) -> pa.Array:
     pairs: list[tuple[bytes, bytes] | None] = []

@@ -113,7 +113,14 @@ def test_nulls_of_both_kinds_and_missing_are_told_apart() -> None:
 def test_one_strange_document_is_enough() -> None:
     """Planted: a document that does not parse is passed over."""
     fine = [{"a": 1}] * 30
-    for document in ('{"a":7,"a":1}', "{'a':7}", '{"a":7}x', '{"a":7, "b":"\\ud800"}', '{"a":7,"b":1e999}'):
+    for document in (
+        '{"a":7,"a":1}',
+        '{"a":1,"a":7}',
+        "{'a':7}",
+        '{"a":7}x',
+        '{"a":7, "b":"\\ud800"}',
+        '{"a":7,"b":1e999}',
+    ):
         rows = one_part(*fine, document)
         for text in ("cast(get_json_object(s, '$.a') AS INT) = 7", "from_json(s, 'a INT').a = 7"):
             assert not decided(text, rows).none[0], document

@@ -106,9 +106,9 @@ def watch_parsing(parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Collects the texts that are parsed one by one from here on."""
     slow = text_paths._parsed
 
-    def watched(texts: list[str]) -> Any:
+    def watched(texts: list[str], *decoder: Any) -> Any:
         parsed.extend(texts)
-        return slow(texts)
+        return slow(texts, *decoder)
 
     monkeypatch.setattr(text_paths, "_parsed", watched)
 

@@ -17,11 +17,20 @@ from tamis.core.stats import Collector, TableEvidence
 from tamis.core.stats.json_paths import text_paths
 from tamis.core.stats.json_paths.packed_paths import PACKED
 from tamis.core.stats.json_paths.path_evidence import PathTable
-from tamis.core.stats.json_paths.path_rows import LONG, MAP, ROOT, STRANGE, PathStatistics, table_of
+from tamis.core.stats.json_paths.path_rows import (
+    INCOMPLETE,
+    INVALID,
+    LONG,
+    MAP,
+    ROOT,
+    STRANGE,
+    PathStatistics,
+    table_of,
+)
 from tamis.core.stats.json_paths.path_union import union_of
 from tamis.errors import InvalidInput
 from tests.expr.documents import DOCUMENTS, SCHEMA
-from tests.stats.document_paths import batch, check, decided, manifest, tree
+from tests.stats.document_paths import GETS, PLAIN, TWICE, batch, check, decided, manifest, tree
 
 SCALARS = st.sampled_from(
     [None, True, False, 0, 1, 5, -7, 2**40, 2**63 - 1, 2**63, 12345678901234567890123, 0.5, 1.5, -2.25, 1e300, 0.1, 99.99, "", "a", "b", "5", "1.5", "z" * 80, "2024-01-01", "NaN", "true", "é"]
@@ -90,7 +99,51 @@ def test_a_key_that_is_there_twice_is_seen_beside_any_document(beside: str) -> N
     sound = ['{"a":1}', '{"a":"b:c"}', beside]
     assert not text_paths.paths_of(pa.array(sound))[ROOT].kinds & STRANGE
     for twice in ('{"a":77,"a":2}', '{"a":77,"a":2,"a":3}', '{"k":{"a":1,"a":2}}', '[{"a":1,"a":2}]'):
-        assert text_paths.paths_of(pa.array([*sound, twice]))[ROOT].kinds & STRANGE, twice
+        found = text_paths.paths_of(pa.array([*sound, twice]))
+        assert found[ROOT].kinds & INVALID, twice
+        assert any(path.kinds & INCOMPLETE for path in found.values()), twice
+        assert not any("a" in path and path != "$.a" for path in found), twice
+        assert ("$.a" in found) is (not twice.startswith('{"a"')), twice
+
+
+@pytest.mark.parametrize("twice", TWICE)
+@pytest.mark.parametrize("before", [0, 5, 1500])
+def test_a_key_that_is_there_twice_hides_no_row(twice: str, before: int) -> None:
+    """Each of Spark's functions takes another of its values, or none; before and after it are blocks without."""
+    texts = [json.dumps(PLAIN[i % 30]) for i in range(before)] + [twice] + [json.dumps(one) for one in PLAIN]
+    one, row = batch(texts), manifest(0, [batch(some) for some in (texts[:before], texts[before:]) if some])
+    columns = {f.id: one.column(i) for i, f in enumerate(SCHEMA.fields)}
+    for path in GETS:
+        get = f"get_json_object(s, '{path}')"
+        for text in (f"{get} = '7'", f"{get} IS NULL", f"{get} IS NOT NULL", f"{get} < '2'", f"cast({get} AS INT) < 9"):
+            keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, SCHEMA)), columns, len(texts))
+            decision = decided(text, row)
+            assert not (decision.none[0] and (keep | failed).any()), text
+            assert not (decision.all[0] and not keep.all()), text
+    for text in ("from_json(s, 'a INT').a = 7", "from_json(s, 'a INT').a IS NULL", "from_json(s, 'b INT').b = 4"):
+        keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, SCHEMA)), columns, len(texts))
+        assert not (decided(text, row).none[0] and (keep | failed).any()), text
+    assert not decided("parse_json(s) IS NOT NULL", row).all[0], "it fails"
+    assert not decided("variant_get(parse_json(s), '$.b', 'int') > 100", row).none[0], "it fails"
+    assert not decided("try_variant_get(try_parse_json(s), '$.b', 'int') IS NULL", row).none[0], "it is NULL"
+
+
+def test_the_other_keys_keep_their_statistics() -> None:
+    texts = [TWICE[4], *(json.dumps(one) for one in PLAIN)]
+    row = manifest(0, [batch(texts)])
+    for text in ("$.a", "$.b", "$.c.d"):
+        assert decided(f"cast(get_json_object(s, '{text}') AS INT) > 50", row).none[0], text
+    assert decided("get_json_object(s, '$.nothing') = 'x'", row).none[0]
+    for text in ("$.c.a", "$.c.nothing"):
+        assert not decided(f"cast(get_json_object(s, '{text}') AS INT) > 50", row).none[0], text
+
+
+@pytest.mark.parametrize(
+    "strange",
+    ['{"a": "\\ud800", "a": 1}', '{"a": 1e999, "a": 1}', '{"a": 1' + "0" * 309 + ', "a": 1}', '{"a": ' + "[" * 65 + "]" * 65 + ', "a": 1}'],
+)  # fmt: skip
+def test_what_a_key_that_is_there_twice_hides_may_be_strange(strange: str) -> None:
+    assert text_paths.paths_of(pa.array(['{"b": 1}', strange]))[ROOT].kinds & STRANGE
 
 
 def test_what_is_not_known_may_be_anything() -> None:

@@ -79,7 +79,7 @@ def test_documents_with_lists_are_read_by_templates(monkeypatch: pytest.MonkeyPa
     parsed: list[int] = []
     real = text_paths._parsed
     monkeypatch.setattr(similar_documents, "ENOUGH", similar_documents.FEW)
-    monkeypatch.setattr(text_paths, "_parsed", lambda texts: real(texts[: parsed.append(len(texts))]))  # type: ignore[func-returns-value]  # counts on the way
+    monkeypatch.setattr(text_paths, "_parsed", lambda texts, *rest: real(texts[: parsed.append(len(texts))], *rest))  # type: ignore[func-returns-value]  # counts on the way
     similar_documents.Documents().paths_of(pa.array([json.dumps(row) for row in ROWS]))
     assert parsed == [1]
 

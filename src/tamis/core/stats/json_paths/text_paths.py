@@ -1,9 +1,10 @@
 """Collects the paths of JSON text: a block is parsed by one call and walked path by path.
 
 Invariant: statistics of a path hold for every way in which Spark reads these documents (GET_JSON_OBJECT,
-FROM_JSON, PARSE_JSON). Documents that these read differently (duplicate keys, single quotes, text after the
-end, unpaired surrogates, numbers beyond double) are STRANGE: one of them in a part makes all its paths
-unknown.
+FROM_JSON, PARSE_JSON). Documents that these read differently (single quotes, text after the end, unpaired
+surrogates, numbers beyond double) are STRANGE: one of them in a part makes all its paths unknown. Of duplicate
+keys the functions choose different ones, or fail: such a key has no row, the object above it is INCOMPLETE, and
+the root is INVALID, because PARSE_JSON gives nothing.
 """
 
 from __future__ import annotations
@@ -61,6 +62,28 @@ _INT64 = range(-(2**63), 2**63)
 _OPENED = re.compile(rb"[ \t\r\n\f]*\{")
 _HUGE = re.compile(r"\d{309}")
 """Matches whole numbers beyond double."""
+_MAYBE_STRANGE = r"\\u[dD][89abAB]|[0-9]{309}|[0-9][eE][+]?[0-9]{3}"
+"""Matches what half a character, or a number beyond double, may be written as."""
+
+
+class _Twice(dict[str, Any]):
+    """An object without its duplicate keys, which are in ``keys_twice``."""
+
+    keys_twice: frozenset[str]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    once = dict(pairs)
+    if len(once) == len(pairs):
+        return once
+    counts = Counter(key for key, _ in pairs)
+    out = _Twice((key, value) for key, value in pairs if counts[key] == 1)
+    out.keys_twice = frozenset(key for key, count in counts.items() if count > 1)
+    return out
+
+
+_TWICE_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=STRICT.parse_constant)
+"""Detects duplicate keys, which takes several times as long."""
 
 
 class Strange(ValueError):
@@ -103,21 +126,35 @@ def paths_of(texts: pa.Array, selection: PathSelection | None = None) -> Paths:
 
 def _paths_of(texts: pa.Array, selection: PathSelection) -> Paths:
     try:
-        documents, invalid, colons = _documents(texts.drop_null())
+        documents, invalid, colons = _documents(texts.drop_null(), DECODER)
         walk = _Walk(_long_numbers(texts), selection)
         found = walk.of(documents, invalid)
-        same = walk.colons == colons
+        if walk.colons != colons:
+            found = _with_keys_twice(texts, selection)
     except (Strange, Malformed, RecursionError, ValueError, ArithmeticError):  # ArithmeticError: integers beyond double
         return nothing()
-    return found if same else nothing()
+    return found
+
+
+def _with_keys_twice(texts: pa.Array, selection: PathSelection) -> Paths:
+    """Return the paths of documents some of which may have a key twice. Raises as ``_documents`` does."""
+    if pc.any(pc.match_substring_regex(texts, _MAYBE_STRANGE)).as_py():
+        raise Strange  # values that the walk does not see cannot be judged
+    brackets = pc.add(pc.count_substring(texts, "["), pc.count_substring(texts, "{"))
+    if pc.max(brackets).as_py() > _DEEPEST_SKIPPED:
+        raise Strange
+    documents, invalid, _ = _documents(texts.drop_null(), _TWICE_DECODER)
+    return _Walk(_long_numbers(texts), selection).of(documents, invalid)
 
 
 def nothing() -> Paths:
     return {ROOT: PathStatistics(STRANGE | INCOMPLETE, 0, None)}
 
 
-def _documents(texts: pa.Array) -> tuple[list[Any], int, int]:
+def _documents(texts: pa.Array, decoder: json.JSONDecoder) -> tuple[list[Any], int, int]:
     """Return the parsed documents, the number of invalid texts, and the colons after keys and in strings.
+
+    Colons that are escaped cannot be counted: -1.
 
     Raises ``Strange``, ``Malformed`` or ``ValueError``.
     """
@@ -136,14 +173,13 @@ def _documents(texts: pa.Array) -> tuple[list[Any], int, int]:
             except Malformed:
                 invalid += 1
         texts = texts.filter(opened)
-    if pc.any(pc.match_substring(texts, "\\u003a", ignore_case=True)).as_py():
-        raise Strange  # an escaped colon, which cannot be counted
+    escaped = pc.any(pc.match_substring(texts, "\\u003a", ignore_case=True)).as_py()
     colons = pc.sum(pc.count_substring(texts, ":")).as_py() or 0
     colons += sum(document.count(":") for document in rest if isinstance(document, str))  # the walk counts these too
-    return [*_parsed(texts.to_pylist()), *rest], invalid, colons
+    return [*_parsed(texts.to_pylist(), decoder), *rest], invalid, -1 if escaped else colons
 
 
-def _parsed(texts: list[str]) -> list[Any]:
+def _parsed(texts: list[str], decoder: json.JSONDecoder = DECODER) -> list[Any]:
     """Parse all texts by one call.
 
     They are separated by a word that occurs in none of them, so that no text can close what another opened.
@@ -151,7 +187,7 @@ def _parsed(texts: list[str]) -> list[Any]:
     if not texts:
         return []
     word = new_id()
-    found = DECODER.decode("[" + f',"{word}",'.join(texts) + "]")
+    found = decoder.decode("[" + f',"{word}",'.join(texts) + "]")
     if len(found) != 2 * len(texts) - 1 or any(item != word for item in found[1::2]):
         raise Strange
     return found[::2]  # type: ignore[no-any-return]
@@ -185,17 +221,23 @@ class _Walk:
         self._exact = 0 if long_numbers else LO_EXACT | HI_EXACT
         self._selection = selection
         self._found: Paths = {}
+        self._twice = False
+        """Whether some object has a key twice."""
         self.colons = 0
 
     def of(self, documents: list[Any], invalid: int) -> Paths:
         self._walk(documents, ())
-        if invalid:
+        if invalid or self._twice:
             self._found[ROOT].kinds |= INVALID
         return self._found
 
     def _walk(self, values: list[Any], steps: Steps) -> None:
         here = self._found[stored(steps)] = PathStatistics()
         kinds = set(map(type, values))
+        if _Twice in kinds:
+            values, kinds = _without_keys_twice(values), kinds - {_Twice} | {dict}
+            here.kinds |= INCOMPLETE
+            self._twice = True
         for kind in kinds:
             mine = values if len(kinds) == 1 else [v for v in values if type(v) is kind]
             if kind is type(None):
@@ -280,6 +322,15 @@ class _Walk:
         self.colons += text.count(":")
         if _HUGE.search(text) or _deeper_than(_DEEPEST_SKIPPED, values):
             raise Strange
+
+
+def _without_keys_twice(values: list[Any]) -> list[Any]:
+    """Return the values without the keys that some object among them has twice."""
+    twice = frozenset[str]().union(*(v.keys_twice for v in values if isinstance(v, _Twice)))
+    return [
+        {key: inner for key, inner in value.items() if key not in twice} if isinstance(value, dict) else value
+        for value in values
+    ]
 
 
 def _by_position(lists: list[list[Any]], placed: int) -> Iterator[tuple[int, list[Any]]]:
