@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.core.expr.json_codec.iso_times import LOCAL_TEXT, NO_TIMES, Times
 from tamis.core.stats.json_paths import similar_documents, text_paths, variant_paths
-from tamis.core.stats.json_paths.path_rows import HI_EXACT, LO_EXACT, STRANGE, Paths
+from tamis.core.stats.json_paths.path_rows import (
+    HI_EXACT,
+    LO_EXACT,
+    LONG,
+    REAL,
+    STRANGE,
+    STRING,
+    Paths,
+    PathStatistics,
+    joined,
+)
 from tamis.core.stats.json_paths.similar_documents import Documents
 from tests.expr.documents import DOCUMENTS
 from tests.spark.oracle_cases import SOUND, repeated
@@ -193,3 +205,38 @@ def test_each_document_is_counted_once(seed: int) -> None:
         keys = ["abcdefg"[at] for at in chance.integers(7, size=chance.integers(1, 6))]
         block = pa.array([json.dumps({key: values[chance.integers(len(values))] for key in keys}) for _ in range(300)])
         assert told(documents.paths_of(block), 0) == told(text_paths.paths_of(block), 0)
+
+
+OF_ONE_KIND = [
+    st.builds(
+        lambda kinds, ends, times: PathStatistics(kinds, 3, 0, string=(min(ends), max(ends)), times=times),
+        st.just(STRING),
+        st.lists(st.sampled_from(["a", "b", "é", "zz"]), min_size=2, max_size=2),
+        st.sampled_from([None, NO_TIMES, Times(LOCAL_TEXT, 5, 9)]),
+    ),
+    st.builds(
+        lambda exact, ends: PathStatistics(REAL | exact, 3, 0, real=(min(ends), max(ends))),
+        st.sampled_from([LO_EXACT | HI_EXACT, LO_EXACT, 0]),
+        st.lists(st.sampled_from([-1.5, -0.0, 0.0, 2.5]), min_size=2, max_size=2),
+    ),
+    st.builds(
+        lambda ends, nulls, walk: PathStatistics(LONG, 3, nulls, long=(min(ends), max(ends)), walk=walk),
+        st.lists(st.integers(-5, 5), min_size=2, max_size=2),
+        st.sampled_from([0, 0, 1, None]),
+        st.sampled_from([1, 2]),
+    ),
+    st.sampled_from([PathStatistics(LONG, 3, 0, long=(None, 4)), PathStatistics(LONG, 3, 0, long=(2, 4))]),
+    st.just(PathStatistics(0, 0, 2)),
+]
+
+
+@pytest.mark.parametrize("kind", [*range(len(OF_ONE_KIND)), None])
+@given(data=st.data())
+def test_joined_at_once_is_joined_one_by_one(kind: int | None, data: st.DataObject) -> None:
+    found = data.draw(st.lists(st.one_of(OF_ONE_KIND) if kind is None else OF_ONE_KIND[kind], min_size=1, max_size=3))
+    slowly = replace(found[0])
+    for other in found[1:]:
+        slowly.add(other)
+    at_once = joined(found)
+    assert replace(at_once, times=at_once.known_times()) == replace(slowly, times=slowly.known_times())
+    assert str(at_once.real) == str(slowly.real), "the sign of zero"

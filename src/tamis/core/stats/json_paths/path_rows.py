@@ -11,7 +11,7 @@ JSON's null. ``nulls`` counts JSON's nulls, or is NULL if they were not distingu
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -122,6 +122,36 @@ class PathStatistics:
             else:
                 out.append((self.kinds if (mine < theirs) == (at == 0) else other.kinds) & bit)
         return out[0], out[1]
+
+
+def joined(found: Sequence[PathStatistics]) -> PathStatistics:
+    """Return the statistics of all documents that these describe, at least one; what ``add`` gives one by one.
+
+    Those of one kind, which are common, are joined in one pass.
+    """
+    first = found[0]
+    kind = _ALIKE.get(first.kinds)
+    if kind is None or any(s.kinds != first.kinds or s.nulls != 0 or s.times not in _UNTIMED for s in found):
+        return _joined_slowly(found)
+    ends = [getattr(s, kind) for s in found]
+    lows, highs = [low for low, _ in ends], [high for _, high in ends]
+    if None in lows or None in highs:
+        return _joined_slowly(found)
+    out = PathStatistics(first.kinds, sum(s.present for s in found), 0, walk=min(s.walk for s in found))
+    setattr(out, kind, (min(lows), max(highs)))
+    return out
+
+
+_ALIKE = {LONG: "long", STRING: "string", REAL | LO_EXACT | HI_EXACT: "real"}
+"""The bounds of values of one kind, by ``kinds``."""
+_UNTIMED = (None, NO_TIMES)
+
+
+def _joined_slowly(found: Sequence[PathStatistics]) -> PathStatistics:
+    out = replace(found[0])
+    for other in found[1:]:
+        out.add(other)
+    return out
 
 
 def _both(mine: tuple, theirs: tuple, has_mine: int, has_theirs: int) -> tuple:  # type: ignore[type-arg]  # of one of three types

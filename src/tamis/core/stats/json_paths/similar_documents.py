@@ -10,7 +10,17 @@ import pyarrow as pa
 
 from tamis.core.stats.json_paths.document_template import Block, Template
 from tamis.core.stats.json_paths.json_numbers import Flags, Ints
-from tamis.core.stats.json_paths.path_rows import INCOMPLETE, LIST, MAP, ROOT, STRANGE, Paths, PathStatistics, combined
+from tamis.core.stats.json_paths.path_rows import (
+    INCOMPLETE,
+    LIST,
+    MAP,
+    ROOT,
+    STRANGE,
+    Paths,
+    PathStatistics,
+    combined,
+    joined,
+)
 from tamis.core.stats.json_paths.path_selection import PathSelection
 from tamis.core.stats.json_paths.text_paths import DECODER, Strange, nothing
 from tamis.core.stats.json_paths.text_paths import paths_of as parsed_paths_of
@@ -60,7 +70,7 @@ class Documents:
                     raise Strange
                 found = self._selection.folded(combined(found, now) if found else now)
         for template, tally in tallies.items():
-            now = template.paths(tally.documents, tally.scalars)
+            now = template.paths(tally.documents, tally.scalars())
             found = self._selection.folded(combined(found, now) if found else now)
         return found
 
@@ -87,15 +97,18 @@ class Documents:
 class _Tally:
     """The statistics of the documents of one template."""
 
-    __slots__ = ("documents", "scalars")
+    __slots__ = ("_blocks", "documents")
 
-    def __init__(self, documents: int, scalars: list[PathStatistics]) -> None:
-        self.documents, self.scalars = documents, scalars
+    def __init__(self) -> None:
+        self.documents = 0
+        self._blocks: list[list[PathStatistics]] = []
 
     def add(self, documents: int, scalars: list[PathStatistics]) -> None:
         self.documents += documents
-        for mine, theirs in zip(self.scalars, scalars, strict=True):
-            mine.add(theirs)
+        self._blocks.append(scalars)
+
+    def scalars(self) -> list[PathStatistics]:
+        return [joined(found) for found in zip(*self._blocks, strict=True)]
 
 
 def _tell(template: Template, block: Block, rows: Ints, tallies: dict[Template, _Tally]) -> Flags:
@@ -104,10 +117,8 @@ def _tell(template: Template, block: Block, rows: Ints, tallies: dict[Template, 
     every = bool(fits.all())
     scalars, like = template.read(block, rows if every else rows[fits])
     documents = int(np.count_nonzero(like))
-    if documents and template in tallies:
-        tallies[template].add(documents, scalars)
-    elif documents:
-        tallies[template] = _Tally(documents, scalars)
+    if documents:
+        tallies.setdefault(template, _Tally()).add(documents, scalars)
     if every:
         return like
     fits[fits] = like
