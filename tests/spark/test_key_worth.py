@@ -5,14 +5,19 @@ from __future__ import annotations
 import shutil
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.values import ATOMIC, column, kind_of
 
 import tamis
-from tamis.core.types import Schema
+from tamis.core.types import DataType, Field, Schema
+from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.scan import Plan
 from tamis.spark.scan.key_worth import key_spread, saves_much, worthy_columns
 from tamis.storage.commit_log import Snapshot
@@ -112,6 +117,20 @@ def test_a_table_made_again_at_the_same_place_is_judged_anew(tmp_path: Path) -> 
             made.append(pa.table({"k": np.arange(40) * 4 + at if scattered else np.arange(40) + 40 * at}))
         assert _worthy(made) == ([] if scattered else ["k"])
         shutil.rmtree(tmp_path / "again")
+
+
+@pytest.mark.parametrize("data_type", ATOMIC, ids=kind_of)
+@given(st.data())
+def test_columns_of_every_type_are_judged(data_type: DataType, data: st.DataObject) -> None:
+    """An error here would fail the query, for a judgement that only saves time."""
+    values = st.lists(column(data_type), min_size=1, max_size=3)
+    with TemporaryDirectory() as folder:
+        schema = to_arrow_schema(Schema((Field("c", data_type, id=1),)))
+        table = tamis.create(folder, schema)
+        for load in data.draw(values):
+            table.append(pa.table([load], schema=schema))
+        plan, snapshot, planned = _planned(table)
+        assert 0 <= key_spread(plan, snapshot, planned.fields[0]) <= 1
 
 
 def test_reading_late_pays_for_what_no_key_and_no_filter_names(table: tamis.Table) -> None:

@@ -103,9 +103,10 @@ def _spread(evidence: ColumnEvidence, rows: np.ndarray[Any, np.dtype[Any]]) -> f
 def _shares(lo: pa.Array, hi: pa.Array) -> np.ndarray[Any, Any]:
     """For each part, the share of the range of all parts that its bounds enclose.
 
-    Text has no distances: of text, it is the share of the parts that may have a value in common with the part.
+    Text and binary have no distances: of them, it is the share of the parts that may have a value in common with
+    the part.
     """
-    if pa.types.is_string(lo.type) or pa.types.is_large_string(lo.type):
+    if _has_no_distances(lo.type):
         both = pa.chunked_array([lo, hi])
         places = pc.rank(both, tiebreaker="dense").to_numpy()
         starts, ends = places[: len(lo)], places[len(lo) :]
@@ -114,8 +115,14 @@ def _shares(lo: pa.Array, hi: pa.Array) -> np.ndarray[Any, Any]:
         overlaps: np.ndarray[Any, Any] = (len(lo) - before - after) / len(lo)
         return overlaps
     starts, ends = _numbers(lo), _numbers(hi)
-    inside: np.ndarray[Any, Any] = (ends - starts + 1.0) / (ends.max() - starts.min() + 1.0)
-    return inside
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite bounds have no distance: such a part counts whole
+        inside: np.ndarray[Any, Any] = (ends - starts + 1.0) / (ends.max() - starts.min() + 1.0)
+    return np.where(np.isnan(inside), 1.0, inside)
+
+
+def _has_no_distances(kind: pa.DataType) -> bool:
+    of_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return bool(of_bytes or pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _numbers(values: pa.Array) -> np.ndarray[Any, Any]:
