@@ -134,6 +134,19 @@ def test_a_million_different_keys_are_folded() -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "variant"])
+@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_kept_key_stays_where_a_list_at_its_place_gives_up_positions(kind: str, batches: int, turn: int) -> None:
+    rows: list[dict[str, object]] = [{"a": {}, "b": [0]}, {"b": {"k1": 7}}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(path_selection, "MOST_PATHS", 1)
+        patch.setattr(text_paths, "MOST_PATHS", 1)
+        paths = collected(rows[::turn], kind, batches=batches, keep=("$.b.k1",))
+    assert paths["$.b"].kinds & INCOMPLETE
+    assert (paths["$.b.k1"].present, paths["$.b.k1"].long) == (1, (7, 7))
+
+
+@pytest.mark.parametrize("kind", ["text", "variant"])
 @given(data=st.data())
 def test_folded_statistics_admit_every_value(kind: str, data: st.DataObject) -> None:
     """Whatever is folded: a listed path has all its values, and a path that is not listed is below a folded object."""

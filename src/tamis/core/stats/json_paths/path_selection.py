@@ -45,11 +45,16 @@ class PathSelection:
         self._unplaced: set[str] = set()
         """The lists whose elements are no longer collected by position."""
 
-    def positions_below(self, here: PathStatistics, steps: Steps) -> int:
-        """Return how many elements of the list at ``steps`` to collect by position; note in ``here`` if given up."""
+    def positions_below(self, paths: Paths, here: PathStatistics, steps: Steps) -> int:
+        """Return how many elements of the list at ``steps`` to collect by position.
+
+        Where they were given up, notes that in ``here``, and leaves rows in ``paths`` for what is kept below it.
+        """
         if placed_steps((*steps, 0))[-1] == ELEMENT:
             return 0
-        if stored(steps) in self._unplaced:
+        path = stored(steps)
+        if path in self._unplaced:
+            self._leave_kept_rows(paths, path, here)
             here.kinds |= INCOMPLETE | TRIMMED
             return 0
         return POSITIONS
@@ -123,7 +128,17 @@ class PathSelection:
             for path in placed[owner]:
                 del paths[path]
             if owner in paths:
+                self._leave_kept_rows(paths, owner, paths[owner])
                 paths[owner].kinds |= INCOMPLETE | TRIMMED
+
+    def _leave_kept_rows(self, paths: Paths, path: str, here: PathStatistics) -> None:
+        """Add empty rows for kept paths one step below ``path``, which is about to become incomplete.
+
+        Without a row they would be unknown: so far they are absent, and they are still collected from later documents.
+        """
+        if not here.kinds & INCOMPLETE:
+            for child in self._kept.paths_below(path):
+                paths.setdefault(child, PathStatistics())
 
     def _fold(self, paths: Paths, path: str, children: dict[str, list[str]], most: int) -> None:
         """Drop the rare children of an object; if there is none, drop others until the paths fit.
@@ -139,9 +154,7 @@ class PathSelection:
             _drop(paths, child, children)
         children[path] = [child for child in below if child in paths]
         kept = self._kept.keys_below(path)
-        if not paths[path].kinds & INCOMPLETE:
-            for child in self._kept.paths_below(path):  # absent so far, and still collected from later documents
-                paths.setdefault(child, PathStatistics())
+        self._leave_kept_rows(paths, path, paths[path])
         paths[path].kinds |= INCOMPLETE | TRIMMED
         left = (last_key(child) for child in children[path])
         self._listed[path] = frozenset([*kept, *(key for key in left if key is not None)])

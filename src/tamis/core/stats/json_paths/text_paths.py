@@ -283,7 +283,7 @@ class _Walk:
         if len(steps) >= DEEPEST:
             self._skip(here, values)
         else:
-            groups = _by_position(values, self._selection.positions_below(here, steps))
+            groups = _by_position(values, self._selection.positions_below(self._found, here, steps))
             self._found |= paths_of_elements(steps, groups, self._apart)
 
     def _apart(self, values: list[Any], steps: Steps) -> Paths:

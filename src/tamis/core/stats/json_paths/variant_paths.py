@@ -115,7 +115,7 @@ class _Walk:
             here.kinds |= INCOMPLETE
             return
         if kind == v.ARRAY:
-            elements = _by_position(nodes, self._selection.positions_below(here, steps))
+            elements = _by_position(nodes, self._selection.positions_below(self._found, here, steps))
             self._found |= paths_of_elements(steps, elements, self._apart)
             return
         layouts = list(v.members(nodes))
