@@ -210,6 +210,25 @@ def test_clustering_tuples_obey_the_budget(tmp_path: Path) -> None:
         assert table.scan("c0 >= 'x' AND c1 >= 'x'").count() == 10
 
 
+def test_bounds_of_the_first_clustering_column_go_last(tmp_path: Path) -> None:
+    """A filter on it is what the table is sorted for; counts of other columns help few filters."""
+    names = [f"c{at}" for at in range(50)]
+    schema = pa.schema([(name, pa.int64()) for name in names])
+    for room in (60, 100, 400, 800, 1_200, 2_400):
+        table = tamis.create(
+            tmp_path / str(room),
+            schema,
+            cluster_by=["c7", "c3"],
+            properties={"tamis.stats.budget_bytes": str(room)},
+        )
+        for load in range(3):
+            values = np.arange(load * 1_000, (load + 1) * 1_000)
+            table.append(pa.table(dict.fromkeys(names, values), schema=schema))
+        assert len(table.scan("c7 < 100").plan().parts) == 1, room
+        if room == 60:
+            assert len(table.scan("c3 < 100").plan().parts) == 3, "there is no room for the second one"
+
+
 def test_more_clustering_columns_than_tuples_can_number(tmp_path: Path) -> None:
     names = [f"c{i}" for i in range(140)]
     data = pa.table({name: [1, 2] for name in names})

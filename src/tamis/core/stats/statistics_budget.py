@@ -2,10 +2,10 @@
 
 Invariant: no bound ever moves inward; what is dropped is unknown. Value sets are dropped first; then texts
 are shortened; then paths of JSON documents are dropped, positions of lists first, then the deepest and most
-mixed; then bounds of columns, the longest first, those of clustering columns last, after the columns of clustering
-tuples from the last one on; then counts. Statistics that recent filters used are dropped after all others, and
-those that ``tamis.stats.keep`` names are never dropped. A dropped path is noted in the row above it, so that it
-is not taken for absent.
+mixed; then bounds of columns, the longest first; then the columns of clustering tuples from the last one on; then
+counts; then bounds of clustering columns, those of the first one last, and their counts. Statistics that recent
+filters used are dropped after all others, and those that ``tamis.stats.keep`` names are never dropped. A dropped
+path is noted in the row above it, so that it is not taken for absent.
 
 The cost is linear in the number of statistics: sizes are kept incrementally, and Arrow arrays are built once,
 from what is left.
@@ -147,6 +147,11 @@ class _Ledger:
         self._flag(identifier, LO_EXACT | HI_EXACT, NO_ROOM)
         self.dropped += 1
 
+    def drop_counts(self, identifier: int) -> None:
+        """Drop all of a column's figures but its bounds."""
+        counts = [kind for kind in self.columns[identifier].figures if kind not in BOUNDS]
+        self.dropped += self.drop(identifier, counts)
+
     def drop_path(self, identifier: int, path: str) -> None:
         """Drop a path and note that in the row above it."""
         paths = self.documents[identifier]
@@ -227,21 +232,29 @@ def _reductions(ledger: _Ledger, priorities: Priorities) -> Iterator[None]:
         for identifier, path, _ in sorted(of_paths(last), key=_usefulness):
             ledger.drop_path(identifier, path)
             yield
-        ranks = {identifier: rank for identifier in columns if (rank := ledger.rank(identifier)) >= 0}
-        for identifier in _longest_bounds(ledger, [i for i in columns if i not in ranks]):
-            ledger.drop_bounds(identifier)
+        yield from _column_reductions(ledger, columns)
+
+
+def _column_reductions(ledger: _Ledger, columns: list[int]) -> Iterator[None]:
+    """Drop all that is left of these columns, one step at a time; bounds of the first clustering column go last."""
+    ranks = {identifier: rank for identifier in columns if (rank := ledger.rank(identifier)) >= 0}
+    for identifier in _longest_bounds(ledger, [i for i in columns if i not in ranks]):
+        ledger.drop_bounds(identifier)
+        yield
+    for identifier in sorted(ranks, key=ranks.__getitem__, reverse=True):
+        ledger.drop(identifier, clustering_tuples.KINDS)
+        ledger.dropped += 1
+        yield
+    for identifier in columns:
+        if identifier not in ranks:
+            ledger.drop_counts(identifier)
             yield
-        for identifier in sorted(ranks, key=ranks.__getitem__, reverse=True):
-            ledger.drop(identifier, clustering_tuples.KINDS)
-            ledger.dropped += 1
-            yield
-        for identifier in _longest_bounds(ledger, list(ranks)):
-            ledger.drop_bounds(identifier)
-            yield
-        for identifier in columns:
-            counts = [kind for kind in ledger.columns[identifier].figures if kind not in BOUNDS]
-            ledger.dropped += ledger.drop(identifier, counts)
-            yield
+    for identifier in sorted(_longest_bounds(ledger, list(ranks)), key=ranks.__getitem__, reverse=True):
+        ledger.drop_bounds(identifier)
+        yield
+    for identifier in ranks:
+        ledger.drop_counts(identifier)
+        yield
 
 
 def _paths_by_column(places: Places) -> dict[int, KeptPaths]:
