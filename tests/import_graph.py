@@ -49,7 +49,11 @@ def lazy_imports(tree: ast.AST) -> dict[str, str]:
     """Names that ``lazy_attributes`` and ``lazy_module`` define in a module, and the module that each comes from."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_attributes":
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "lazy_attributes"
+            and isinstance(node.args[1], ast.Dict)
+        ):
             found |= ast.literal_eval(node.args[1])
         if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("lazy_module("):
             assert isinstance(node.value, ast.Call)

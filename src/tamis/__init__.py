@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tamis.lazy_imports import lazy_attributes
+
 if TYPE_CHECKING:
     from tamis.core import schema as schema
     from tamis.engine.scan import CommitReport as CommitReport
@@ -53,12 +55,13 @@ __version__ = "0.1.0"
 __all__ = [*_HOME, "schema"]  # noqa: PLE0604  # names resolved by __getattr__
 
 
+_from_home = lazy_attributes(__name__, _HOME)
+
+
 def __getattr__(name: str) -> Any:
     if name == "schema":
         return importlib.import_module("tamis.core.schema")
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+    return _from_home(name)
 
 
 def __dir__() -> list[str]:
