@@ -26,6 +26,7 @@ from tamis.spark.jvm_bridge.catalyst import Translation
 from tamis.spark.scan import native_reader as native
 from tamis.spark.scan.file_checks import check_files, copy_obstacle
 from tamis.spark.scan.filter_contract import FilterContract, contract_of
+from tamis.spark.scan.join_key_benefit import beneficial_columns, saves_much
 from tamis.spark.scan.join_keys import (
     INTERFACE,
     Handover,
@@ -36,7 +37,6 @@ from tamis.spark.scan.join_keys import (
     key_conjuncts,
     range_is_selective,
 )
-from tamis.spark.scan.key_worth import saves_much, worthy_columns
 from tamis.spark.scan.native_audit import audit_native
 from tamis.spark.scan.node_metrics import NodeMetrics
 from tamis.spark.scan.pushdown import NOTHING, foremost, pays
@@ -337,8 +337,8 @@ class Scan:
     # --- SupportsRuntimeV2Filtering ---
 
     def filterAttributes(self) -> Any:  # noqa: N802
-        worthy = worthy_columns(self.plan, self.source.snapshot, self.selected, size=self.bytes, native=self.native)
-        return key_columns(self._owner, worthy)
+        keys = beneficial_columns(self.plan, self.source.snapshot, self.selected, size=self.bytes, native=self.native)
+        return key_columns(self._owner, keys)
 
     def filter(self, predicates: Any) -> None:
         """Take the join keys of one execution. The next batch reads only what can hold them."""

@@ -23,7 +23,7 @@ from tamis.spark.scan.scan_estimates import share
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store.lru_cache import LruCache
 
-WORTH_KEYS = SIZES.join_part_bytes
+LEAST_BYTES = SIZES.join_part_bytes
 """Minimum bytes of a scan of one part for which waiting for keys, and planning again with them, pays off."""
 MOST_SPREAD = COSTS.join_spread_share
 _MOST_PARTS = 10_000
@@ -32,13 +32,13 @@ _spreads = LruCache[float](2**20)
 """``key_spread`` by the table's URL and id, its version, and the column's id: a version never changes."""
 
 
-def worthy_columns(plan: Plan, snapshot: Snapshot, selected: Schema, *, size: int, native: bool) -> Schema:
+def beneficial_columns(plan: Plan, snapshot: Snapshot, selected: Schema, *, size: int, native: bool) -> Schema:
     """The columns of ``selected``, which have ``size`` bytes, whose keys may save more than they cost.
 
     Our reader drops rows by any key. Spark's (``native``) reads the parts that keys leave as a whole, so keys must
     be likely to skip parts, or to save so much that our reader replaces it.
     """
-    if not plan.options.scan_join_keys or (len(plan.parts) < 2 and size < WORTH_KEYS):
+    if not plan.options.scan_join_keys or (len(plan.parts) < 2 and size < LEAST_BYTES):
         return Schema(())
     if not native or not plan.options.stats_filter:
         return selected

@@ -19,7 +19,7 @@ import tamis
 from tamis.core.types import DataType, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.scan import Plan
-from tamis.spark.scan.key_worth import key_spread, saves_much, worthy_columns
+from tamis.spark.scan.join_key_benefit import beneficial_columns, key_spread, saves_much
 from tamis.storage.commit_log import Snapshot
 
 LOADS, ROWS = 6, 40
@@ -58,37 +58,37 @@ def table(tmp_path: Path) -> tamis.Table:
     return made
 
 
-def _worthy(table: tamis.Table, *, native: bool = True, size: int = 2**30) -> list[str]:
+def _beneficial(table: tamis.Table, *, native: bool = True, size: int = 2**30) -> list[str]:
     plan, snapshot, schema = _planned(table)
-    return [f.name for f in worthy_columns(plan, snapshot, schema, size=size, native=native)]
+    return [f.name for f in beneficial_columns(plan, snapshot, schema, size=size, native=native)]
 
 
 def test_spark_s_reader_asks_for_keys_of_columns_that_parts_hold_apart(table: tamis.Table) -> None:
-    assert _worthy(table) == ["rising", "day", "word", "price", "nothing", "some"]
+    assert _beneficial(table) == ["rising", "day", "word", "price", "nothing", "some"]
 
 
 def test_our_reader_drops_rows_by_any_key(table: tamis.Table) -> None:
-    assert _worthy(table, native=False) == _load(0).schema.names
+    assert _beneficial(table, native=False) == _load(0).schema.names
 
 
 def test_a_small_part_waits_for_no_keys(tmp_path: Path) -> None:
     made = tamis.create(tmp_path / "one", _load(0).schema)
     made.append(_load(0))
-    assert [_worthy(made, native=False, size=size) != [] for size in (10, 2**30)] == [False, True]
+    assert [_beneficial(made, native=False, size=size) != [] for size in (10, 2**30)] == [False, True]
 
 
 def test_the_switch_turns_keys_off(table: tamis.Table) -> None:
     plan, snapshot, schema = _planned(table)
     off = table.scan(options={**MUCH, "tamis.scan.join_keys": "off"}).plan()
-    assert worthy_columns(plan, snapshot, schema, size=2**30, native=True).fields
-    assert not worthy_columns(off, snapshot, schema, size=2**30, native=True).fields
+    assert beneficial_columns(plan, snapshot, schema, size=2**30, native=True).fields
+    assert not beneficial_columns(off, snapshot, schema, size=2**30, native=True).fields
 
 
 def test_statistics_that_are_off_decide_nothing(table: tamis.Table) -> None:
     off = table.scan(options={**MUCH, "tamis.stats.filter": "off"}).plan()
     schema = table._snapshot.head.schema
     assert schema is not None
-    assert worthy_columns(off, table._snapshot, schema, size=2**30, native=True) == schema
+    assert beneficial_columns(off, table._snapshot, schema, size=2**30, native=True) == schema
 
 
 def test_the_share_of_an_average_part(table: tamis.Table) -> None:
@@ -102,12 +102,12 @@ def test_the_share_of_an_average_part(table: tamis.Table) -> None:
 
 def test_a_new_version_is_judged_anew(table: tamis.Table) -> None:
     """The judgement is kept by version: rows of a later commit that scatter a column end its keys."""
-    before = _worthy(table)
+    before = _beneficial(table)
     wild = _load(0).set_column(0, "rising", pa.array(np.linspace(0, LOADS * ROWS, ROWS).astype(np.int64)))
     for _ in range(6 * LOADS):
         table.append(wild)
     assert "rising" in before
-    assert "rising" not in _worthy(table.refresh())
+    assert "rising" not in _beneficial(table.refresh())
 
 
 def test_a_table_made_again_at_the_same_place_is_judged_anew(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_table_made_again_at_the_same_place_is_judged_anew(tmp_path: Path) -> 
         made = tamis.create(tmp_path / "again", pa.schema([("k", pa.int64())]))
         for at in range(4):
             made.append(pa.table({"k": np.arange(40) * 4 + at if scattered else np.arange(40) + 40 * at}))
-        assert _worthy(made) == ([] if scattered else ["k"])
+        assert _beneficial(made) == ([] if scattered else ["k"])
         shutil.rmtree(tmp_path / "again")
 
 
