@@ -13,7 +13,7 @@ from tamis.core.types import Schema
 from tamis.engine.scan.funnel import Sieved
 from tamis.engine.scan.report.scan_report import Counts, Report
 from tamis.engine.scan.scan_options import Options
-from tamis.engine.secondary_index import Outcome, check_use, choose
+from tamis.engine.secondary_index import IndexUse, Outcome, check_use, choose
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
 
@@ -40,7 +40,7 @@ def look_up(
         selected,
         sieved.parts,
         wanted,
-        use=(options.index_use, options.stats_filter),
+        use=IndexUse(options.index_use, options.stats_filter),
         now=now,
     )
     empty = found.candidates.empty & wanted

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tamis.engine.secondary_index.index_definition import with_index as with_index
     from tamis.engine.secondary_index.index_definition import without_index as without_index
     from tamis.engine.secondary_index.index_upkeep import for_load as for_load
+    from tamis.engine.secondary_index.index_use import IndexUse as IndexUse
     from tamis.engine.secondary_index.shared_lookup import SharedLookup as SharedLookup
     from tamis.engine.secondary_index.shared_lookup import read_shared as read_shared
 else:
@@ -31,6 +32,7 @@ else:
         __name__,
         {
             "Coverage": "tamis.engine.secondary_index.index_coverage",
+            "IndexUse": "tamis.engine.secondary_index.index_use",
             "NO_INDEX": "tamis.engine.secondary_index.index_choice",
             "Outcome": "tamis.engine.secondary_index.index_choice",
             "Run": "tamis.engine.secondary_index.index_build",

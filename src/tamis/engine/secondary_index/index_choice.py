@@ -26,6 +26,7 @@ from tamis.engine.secondary_index.candidate_rows import Bools, Candidates
 from tamis.engine.secondary_index.index_coverage import Coverage, coverage
 from tamis.engine.secondary_index.index_lookup import Lookup, TooMany
 from tamis.engine.secondary_index.index_segments import entries
+from tamis.engine.secondary_index.index_use import IndexUse
 from tamis.engine.secondary_index.indexed_paths import UNSURE, keyed
 from tamis.engine.secondary_index.lookup_cost import FEW_HITS, LookupBudget
 from tamis.engine.secondary_index.shared_lookup import SharedLookup
@@ -68,18 +69,17 @@ def choose(
     parts: pa.Table,
     keep: Bools,
     *,
-    use: tuple[str, bool] = ("auto", True),
+    use: IndexUse,
     now: tuple[int, int],
 ) -> Outcome:
     """Consult the table's indexes about the parts in ``keep``. Never raises.
 
-    ``parts`` are those of whole segments, with the statistics that the filter needs. ``use`` is the
-    option of that name, and whether statistics of the indexes decide anything: else a lookup reads all entries.
+    ``parts`` are those of whole segments, with the statistics that the filter needs.
     """
     nothing = Candidates.nothing(len(parts))
     if not snapshot.head.indexes:
         return Outcome(nothing)
-    if use[0] == "off":
+    if use.mode == "off":
         return Outcome(nothing, reason="tamis.index.use is off")
     if not conjuncts:
         return Outcome(nothing, reason="there is no filter")
@@ -102,7 +102,7 @@ class _Choice:
         selected: Schema,
         parts: pa.Table,
         keep: Bools,
-        use: tuple[str, bool],
+        use: IndexUse,
         now: tuple[int, int],
     ) -> None:
         self._selected = selected
@@ -111,7 +111,7 @@ class _Choice:
         """The parts covered by a shared lookup."""
         self._snapshot, self._store, self._parts = snapshot, store, parts
         self._conjuncts, self._given = _with_implied(conjuncts, snapshot.head.schema, now)
-        self._keep, self._now, self._use, self._by_statistics = keep, now, use[0].lower(), use[1]
+        self._keep, self._now, self._use, self._by_statistics = keep, now, use.mode.lower(), use.by_statistics
         named = self._use not in {"auto", "lookup", "plan"}
         self._forced = self._use != "auto"
         self._indexes = [i for i in snapshot.head.indexes if not named or i.name.lower() == self._use]

@@ -1,0 +1,13 @@
+"""How a scan uses indexes, as its options say."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class IndexUse(NamedTuple):
+    """The option ``tamis.index.use``, and whether statistics of the indexes decide anything."""
+
+    mode: str = "auto"
+    by_statistics: bool = True
+    """If false (``tamis.stats.filter=off``), a lookup reads all entries."""
