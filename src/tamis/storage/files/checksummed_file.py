@@ -60,9 +60,9 @@ class ChecksumSink:
 
     def _write_buffer(self) -> None:
         if self._buffer:
-            self._checksum = zlib.crc32(self._buffer, self._checksum)
-            self._target.write(bytes(self._buffer))
-            self._buffer.clear()
+            written, self._buffer = self._buffer, bytearray()
+            self._checksum = zlib.crc32(written, self._checksum)
+            self._target.write(written)
 
     @property
     def checksum(self) -> int:
