@@ -17,6 +17,7 @@ def main() -> int:
     there = {p.stem for p in HERE.glob("*.py") if not p.stem.startswith("_")} - {
         "report",
         "rows",
+        "both_sides",
         "bridges_needle",
         "peers",
         "tpch_queries",

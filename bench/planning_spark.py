@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import tamis
+from bench.both_sides import keep_pieces
 from bench.report import Figure, quick, record, spark_session, workplace
 
 TABLES, PARTS, ROWS = 10, 10, 2_000
@@ -37,18 +37,10 @@ def build(folder: Path) -> None:
             }
             columns |= {f"c{i}": random.integers(0, 10**6, ROWS) for i in range(12)}
             loads.append(pa.table(columns | {"s": random.integers(0, 50, ROWS).astype(str)}))
-        _keep(folder, f"t{at}", loads)
+        keep_pieces(folder, "db", f"t{at}", loads, ("k",))
     keys = pa.table({"k": np.arange(KEYS) + ROWS, "chosen": np.arange(KEYS) % 2})
-    _keep(folder, "small", [keys])
-    _keep(folder, "other", [keys])
-
-
-def _keep(folder: Path, name: str, loads: list[pa.Table]) -> None:
-    table = tamis.create(folder / "lake" / "db" / name, loads[0].schema, cluster_by=("k",))
-    (folder / "plain" / name).mkdir(parents=True)
-    for at, rows in enumerate(loads):
-        table.append(rows)
-        pq.write_table(rows, folder / "plain" / name / f"{at}.parquet", compression="zstd")
+    keep_pieces(folder, "db", "small", [keys], ("k",))
+    keep_pieces(folder, "db", "other", [keys], ("k",))
 
 
 def scans(prefix: str, count: int, turn: int) -> str:

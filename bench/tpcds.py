@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from tests.oracle.tpcds import LAST_LIMIT, RENAMED, query_rows
 
 import tamis
+from bench.both_sides import keep_sorted
 from bench.report import Figure, in_turn, quick, record, rounds, spark_session, workplace
-from bench.tpch import plain
 
 SORTED = {
     "store_sales": "ss_sold_date_sk",
@@ -37,16 +37,7 @@ WHOLE, EACH = 0.75, 1.1
 def build(source: Path, folder: Path) -> None:
     """``lake/ds/<table>``, and the same rows in the same order in ``plain/<table>``."""
     for path in sorted(source.glob("*.parquet")):
-        name, key = path.stem, SORTED.get(path.stem)
-        data = plain(pq.read_table(path))
-        data = data.sort_by(key) if key else data
-        loads = LOADS if key else 1
-        each = -(-len(data) // loads)
-        table = tamis.create(folder / "lake" / "ds" / name, data.schema, cluster_by=(key,) if key else ())
-        (folder / "plain" / name).mkdir(parents=True)
-        for at in range(loads):
-            table.append(data.slice(at * each, each))
-            pq.write_table(data.slice(at * each, each), folder / "plain" / name / f"{at}.parquet", compression="zstd")
+        keep_sorted(folder, "ds", path.stem, pq.read_table(path), SORTED.get(path.stem), LOADS)
 
 
 def sessions(spark: Any, folder: Path) -> dict[str, Any]:

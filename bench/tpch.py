@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tamis
+from bench.both_sides import keep_sorted
 from bench.report import Figure, in_turn, quick, record, rounds, spark_session, workplace
 from bench.tpch_queries import QUERIES
 
@@ -42,24 +42,9 @@ def build(source: Path, folder: Path) -> None:
     """``lake/db/<table>``, and the same rows in the same order in ``plain/<table>``; the larger ones in several loads and files."""
     for path in sorted(source.rglob("*.parquet")):
         name = path.stem
-        data = plain(pq.read_table(path))
-        key = SORTED.get(name)
-        data = data.sort_by(key) if key else data
-        loads = LOADS if key else 1
-        each = -(-len(data) // loads)
-        table = tamis.create(folder / "lake" / "db" / name, data.schema, cluster_by=(key,) if key else ())
-        (folder / "plain" / name).mkdir(parents=True)
-        for at in range(loads):
-            table.append(data.slice(at * each, each))
-            pq.write_table(data.slice(at * each, each), folder / "plain" / name / f"{at}.parquet", compression="zstd")
+        table = keep_sorted(folder, "db", name, pq.read_table(path), SORTED.get(name), LOADS)
         for column in INDEXED.get(name, ()):
             table.create_index(f"by_{column}", [column])
-
-
-def plain(table: pa.Table) -> pa.Table:
-    """Without views and dictionaries, which are Arrow's own business."""
-    kinds = {pa.string_view(): pa.string(), pa.large_string(): pa.string()}
-    return table.cast(pa.schema([pa.field(f.name, kinds.get(f.type, f.type)) for f in table.schema]))
 
 
 def sessions(spark: Any, folder: Path) -> dict[str, Any]:

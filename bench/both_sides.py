@@ -1,0 +1,36 @@
+"""Tables that two sides read: a Tamis table, and plain Parquet files of the same rows in the same order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import tamis
+
+
+def keep_sorted(folder: Path, namespace: str, name: str, data: pa.Table, key: str | None, loads: int) -> tamis.Table:
+    """Keep ``data``, without views and dictionaries, in ``loads`` loads if there is a key to sort it by, else in one."""
+    data = _plain(data)
+    data = data.sort_by(key) if key else data
+    each = max(-(-len(data) // (loads if key else 1)), 1)
+    pieces = [data.slice(start, each) for start in range(0, max(len(data), 1), each)]
+    return keep_pieces(folder, namespace, name, pieces, cluster_by=(key,) if key else ())
+
+
+def keep_pieces(
+    folder: Path, namespace: str, name: str, pieces: list[pa.Table], cluster_by: tuple[str, ...]
+) -> tamis.Table:
+    """Keep each piece as a load of ``lake/<namespace>/<name>``, and as a file of ``plain/<name>``."""
+    table = tamis.create(folder / "lake" / namespace / name, pieces[0].schema, cluster_by=cluster_by)
+    (folder / "plain" / name).mkdir(parents=True)
+    for at, rows in enumerate(pieces):
+        table.append(rows)
+        pq.write_table(rows, folder / "plain" / name / f"{at}.parquet", compression="zstd")
+    return table
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    kinds = {pa.string_view(): pa.string(), pa.large_string(): pa.string()}
+    return table.cast(pa.schema([pa.field(f.name, kinds.get(f.type, f.type)) for f in table.schema]))
