@@ -37,7 +37,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any, ClassVar
 
-from tamis.spark.jvm_bridge.callback_server import require_token, start_callback_server
+from tamis.spark.jvm_bridge.callback_server import require_token, start_callback_server, undelay_sockets
 from tamis.spark.jvm_bridge.java_callback import Callback, methods_of
 from tamis.spark.jvm_bridge.session_checks import check_version
 from tamis.spark.jvm_bridge.wire_format import NUL, items, listed
@@ -70,6 +70,7 @@ class Bridge:
         self._constants: dict[tuple[str, str], Any] = {}
         self._tools = self.helper("Tools")
         require_token(gateway, self._tools)
+        undelay_sockets(gateway, self.helper("UndelayedSockets"))
 
     @property
     def jvm(self) -> Any:
