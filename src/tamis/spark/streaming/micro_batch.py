@@ -64,7 +64,7 @@ class MicroBatch:
         Raises ``SchemaFenced``, and ``InvalidInput`` (``SCAN_TOO_LARGE``).
         """
         scan, source = self._scan, self._scan.source
-        check_table_reader(load(source.store).head.schemas, scan.plan.spec.schema)
+        check_table_reader(load(source.store).head.schemas, self._selected)
         here, there = Position.from_json(start.json()), Position.from_json(end.json())
         ranges = self._follower.ranges(here, there)
         request = request_of(scan, self._conjuncts, self._selected, scan.options)
