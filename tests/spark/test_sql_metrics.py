@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,15 @@ from tests.spark.conftest import Lake
 pytestmark = pytest.mark.spark
 
 
-def shown(spark: Any, node: str) -> dict[str, str]:
-    """The metrics, by description, of the latest execution that has a node of this name."""
+def shown(spark: Any, node: str, *, outer: bool = False) -> dict[str, str]:
+    """The metrics, by description, of the latest execution that has a node of this name. ``outer``: not within another one."""
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(30_000)
     store = spark._jsparkSession.sharedState().statusStore()
     executions = store.executionsList()
     for at in reversed(range(executions.size())):
         found = executions.apply(at).executionId()
+        if outer and found != executions.apply(at).rootExecutionId():
+            continue
         values = store.executionMetrics(found)
         nodes = store.planGraph(found).allNodes()
         for i in range(nodes.size()):
@@ -68,10 +71,24 @@ def test_an_update_and_a_join_show_their_metrics(filled: Lake) -> None:
     assert "parts to read" in shown(filled.spark, "BatchScan")
 
 
-def test_a_micro_batch_does_not_show_the_plan_of_the_whole_table(filled: Lake, tmp_path: Path) -> None:
-    rows = filled.spark.readStream.table(f"{filled.name}.db.t").where("id = 150")
-    query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
-    query.trigger(availableNow=True).start().awaitTermination(60)
-    metrics = shown(filled.spark, "MicroBatchScan")
-    assert "number of output rows" in metrics
-    assert "parts to read" not in metrics
+NOOP: Callable[[Any], Any] = lambda writer: writer.format("noop")  # noqa: E731
+EACH: Callable[[Any], Any] = lambda writer: writer.foreachBatch(lambda df, epoch: df.collect())  # noqa: E731
+
+
+@pytest.mark.parametrize("sink", [NOOP, EACH], ids=["sink", "foreachBatch"])
+def test_a_micro_batch_shows_what_it_skipped(filled: Lake, tmp_path: Path, sink: Callable[[Any], Any]) -> None:
+    def run() -> dict[str, str]:
+        rows = filled.spark.readStream.table(f"{filled.name}.db.t").where("id = 150")
+        query = sink(rows.writeStream).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query.trigger(availableNow=True).start().awaitTermination(60)
+        return shown(filled.spark, "MicroBatchScan", outer=sink is EACH)
+
+    metrics = run()
+    assert (metrics["parts in the range"], metrics["parts to read"], metrics["segments skipped"]) == ("3", "1", "2")
+    assert metrics["parts skipped in skipped segments"] == "2"
+    assert metrics["table version"] == "3"
+    assert metrics["size of the range"].endswith(("B", "KiB"))
+    filled.sql("INSERT INTO lake.db.t SELECT /*+ COALESCE(1) */ id, 'x' FROM range(300, 310)")
+    metrics = run()
+    assert (metrics["parts in the range"], metrics["parts to read"], metrics["table version"]) == ("1", "0", "4")
+    assert metrics["size of the parts to read"] == "0.0 B"

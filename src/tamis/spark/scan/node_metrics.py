@@ -33,6 +33,9 @@ METRICS = (
 )
 """All metrics. Spark shows 0 for one without a value."""
 
+STREAM_METRICS = tuple(Metric(kind, name, text.replace("the table", "the range")) for kind, name, text in METRICS)
+"""The same of a micro-batch, whose range of positions is planned as a table is."""
+
 
 def values(report: Report) -> dict[str, int]:
     """The values of the metrics after planning, by name."""
@@ -57,7 +60,7 @@ class NodeMetrics:
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner
         self.streams = False
-        """Whether the node reads a stream. It has no metrics: the scan's plan is not that of a micro-batch."""
+        """Whether the scan belongs to a stream. It has no metrics: a ``MicroBatch`` has its own plan, and them."""
         self._narrowed: deque[tuple[str, Report]] = deque(maxlen=16)
 
     def declared(self) -> Any:

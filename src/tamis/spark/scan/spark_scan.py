@@ -44,7 +44,6 @@ from tamis.spark.scan.scan_estimates import column_statistics, estimated_columns
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
 from tamis.spark.scan.scan_source import ScanRequest, Source
 from tamis.spark.scan.spark_batch import Batch, made_reader, native_rows, packed
-from tamis.spark.streaming.micro_batch import INTERFACES as STREAM_INTERFACES
 from tamis.spark.streaming.stream_read import MicroBatchStream
 
 _READ = "org.apache.spark.sql.connector.read."
@@ -396,4 +395,4 @@ class Scan:
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the offsets there itself
         self._metrics.streams = True
-        return self._owner.implement(STREAM_INTERFACES, MicroBatchStream(self, self.read_options))
+        return MicroBatchStream(self, self.read_options).java()

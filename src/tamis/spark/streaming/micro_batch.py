@@ -8,7 +8,7 @@ move a position.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tamis.core.expr import Expr, short_sql
 from tamis.core.schema import check_table_reader
@@ -16,16 +16,19 @@ from tamis.core.types import Schema
 from tamis.engine.operations.streaming.range_plan import plan_ranges
 from tamis.engine.operations.streaming.stream_source import Follower, Position
 from tamis.engine.scan import Counts, Options, Plan, PlanRequest
+from tamis.engine.scan.report.report_text import summary
 from tamis.engine.scan.skip_audit import strict
 from tamis.errors import InvalidInput
 from tamis.spark.executors.partitions import Cut, pack
 from tamis.spark.executors.read_task import Read
 from tamis.spark.executors.row_metadata import METADATA, PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.catalyst import known, translate, unknown
 from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.jvm_bridge.sql_metrics import declared, valued
+from tamis.spark.scan.node_metrics import STREAM_METRICS, values
 from tamis.spark.scan.python_source import python_reader
 from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
+from tamis.spark.streaming.query_filters import local_property, translated_filters
 from tamis.storage.commit_log import load
 
 if TYPE_CHECKING:
@@ -33,16 +36,20 @@ if TYPE_CHECKING:
 
 STREAM = "org.apache.spark.sql.connector.read.streaming."
 INTERFACES = (STREAM + "MicroBatchStream", STREAM + "SupportsTriggerAvailableNow")
+_SCANNED = (*INTERFACES, "org.apache.spark.sql.connector.read.Scan")
 _FUNCTION = ("java.util.function.BiFunction",)
 
 
 class MicroBatch:
-    """Spark's ``MicroBatchStream`` as a single micro-batch reads it.
+    """Spark's ``MicroBatchStream`` as a single micro-batch reads it, and its ``Scan``, whose metrics a node shows.
 
-    It equals the ``origin``, the stream that Spark knows, because Spark counts the rows of a source by it. Of two
-    micro-batches only those with the same columns are equal: Spark takes scans for the same if their streams are
-    equal, and then compares filters and projections by the positions of columns.
+    It equals the ``origin``, the stream that Spark knows, and all other micro-batches of it, because Spark counts
+    the rows of a source by it. Spark also takes scans for the same if their streams are equal, and compares
+    projections by the positions of columns. So the plans of micro-batches with different columns must differ:
+    ``StreamFilters`` gives each set of columns a number.
     """
+
+    java_constant: ClassVar = {"description": "planInputPartitions", "supportedCustomMetrics": ""}
 
     def __init__(self, origin: object, scan: Scan, follower: Follower, conjuncts: tuple[Expr, ...], selected: Schema):
         self._scan, self._owner, self._follower = scan, scan._owner, follower
@@ -54,9 +61,27 @@ class MicroBatch:
 
     def java(self) -> Any:
         """Make the Java object. Executions are reported under its key."""
-        made = self._owner.implement(INTERFACES, self)
+        made = self._owner.implement(_SCANNED, self)
         self.java_key = self._owner._tools.keyOf(made)
         return made
+
+    # --- Scan ---
+
+    def readSchema(self) -> Any:  # noqa: N802
+        return self._owner.struct_type(to_spark(self._selected))
+
+    def description(self) -> str:
+        """Spark asks for it in each state of a plan, also before the parts are planned."""
+        return str(self) if self._plan is None else f"{self}, {summary(self._plan.report)}"
+
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802
+        return self._owner.once("metrics", "stream", lambda: declared(self._owner, STREAM_METRICS))
+
+    def reportDriverMetrics(self) -> Any:  # noqa: N802
+        """Spark calls this after ``planInputPartitions``."""
+        return valued(self._owner, STREAM_METRICS, {} if self._plan is None else values(self._plan.report))
+
+    # --- MicroBatchStream ---
 
     def planInputPartitions(self, start: Any, end: Any) -> Any:  # noqa: N802  # Spark's name
         """Plan the parts between two offsets.
@@ -70,7 +95,7 @@ class MicroBatch:
         request = request_of(scan, self._conjuncts, self._selected, scan.options)
         plan = self._plan = plan_ranges(ranges, source.store, request)
         plan.report.stream = Counts(
-            query=_local("sql.streaming.queryId"), batch=_number(_local("streaming.sql.batchId")),
+            query=local_property("sql.streaming.queryId"), batch=_number(local_property("streaming.sql.batchId")),
             start=here.to_json(), end=there.to_json(),
         )  # fmt: skip
         cut = Cut(plan, scan.cut.sizes)
@@ -88,9 +113,7 @@ class MicroBatch:
         return python_reader(self._owner, read, self._owner.struct_type(to_spark(self._selected)))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, MicroBatch):
-            return other.origin is self.origin and other._selected == self._selected
-        return other is self.origin
+        return self.origin is (other.origin if isinstance(other, MicroBatch) else other)
 
     def __hash__(self) -> int:
         return id(self.origin)
@@ -109,7 +132,7 @@ def request_of(scan: Scan, conjuncts: tuple[Expr, ...], selected: Schema, option
 
 
 class Batches:
-    """Java ``BiFunction`` that gives ``StreamFilters`` the stream of one micro-batch."""
+    """Java ``BiFunction`` that gives ``StreamFilters`` the stream of one micro-batch, and the number of its columns."""
 
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner
@@ -130,18 +153,8 @@ class Batches:
             )
         if len(selected) != len(columns):
             return None
-        return stream.batch(asked.end(), filters(self._owner, asked.filters(), schema), selected).java()
-
-
-def filters(owner: Bridge, trees: Any, schema: Schema) -> tuple[Expr, ...]:
-    """Translate the filters above a streaming relation (a Scala Seq) to conjuncts on ``schema``."""
-    from py4j.protocol import Py4JError
-
-    try:
-        text = owner.helper("TreeText").render(trees, known())
-    except Py4JError:  # a tree nested too deeply for Java to walk: it may mean anything
-        return unknown(schema, "a filter that could not be read").conjuncts
-    return translate(text, schema).conjuncts
+        conjuncts = translated_filters(self._owner, asked.filters(), schema)
+        return [stream.batch(conjuncts, selected).java(), stream.number(asked.end(), selected)]
 
 
 _strategies: weakref.WeakKeyDictionary[Bridge, Any] = weakref.WeakKeyDictionary()
@@ -161,14 +174,6 @@ def plan_with_filters(owner: Bridge) -> None:
             owner.plan_with(_strategies[owner])
     except Py4JError:
         _strategies[owner] = None
-
-
-def _local(name: str) -> str | None:
-    """A local property of the thread that runs the micro-batch."""
-    from pyspark import SparkContext
-
-    context = SparkContext._active_spark_context
-    return None if context is None else context.getLocalProperty(name)
 
 
 def _number(text: str | None) -> int | None:

@@ -18,11 +18,12 @@ import numpy as np
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.engine.operations.streaming.range_plan import kept, plan_ranges
-from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position
+from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position, Wanted
 from tamis.engine.scan.query_instants import micros
 from tamis.errors import InvalidInput
 from tamis.spark.options.source_options import Use, read_options
-from tamis.spark.streaming.micro_batch import STREAM, MicroBatch, plan_with_filters, request_of
+from tamis.spark.streaming.micro_batch import INTERFACES, STREAM, MicroBatch, plan_with_filters, request_of
+from tamis.spark.streaming.query_filters import filters_now
 from tamis.storage.commit_log.part_range import PartRange
 
 if TYPE_CHECKING:
@@ -49,10 +50,17 @@ class MicroBatchStream:
         self._max_parts: int | None = found.get("maxfilespertrigger")
         self._max_bytes: int | None = found.get("maxbytespertrigger")
         self._until: Position | None = None
-        self._seen: tuple[str, list[tuple[Expr, ...]]] = ("", [()])
-        """The end of the last micro-batch, and the filters that it had, one for each scan of the stream."""
+        self._read: tuple[str, list[Schema]] = ("", [])
+        """The end of the last micro-batch, and the sets of columns that its scans of the stream read."""
+        self.java_key = ""
         self._unfiltered: MicroBatch | None = None
         plan_with_filters(self._owner)
+
+    def java(self) -> Any:
+        """Make the Java object, by whose key ``StreamFilters`` knows the stream."""
+        made = self._owner.implement(INTERFACES, self)
+        self.java_key = self._owner._tools.keyOf(made)
+        return made
 
     # --- positions ---
 
@@ -79,7 +87,9 @@ class MicroBatchStream:
         here = Position.from_json(start.json())
         everything = limit is not None and limit.getClass().getSimpleName() == "ReadAllAvailable"
         parts, size = (None, None) if everything else (self._max_parts, self._max_bytes)
-        after = self._follower.advance(here, max_parts=parts, max_bytes=size, until=self._until, wanted=self._wanted)
+        limited = parts is not None or size is not None
+        wanted = self._counted_parts() if limited else None
+        after = self._follower.advance(here, max_parts=parts, max_bytes=size, until=self._until, wanted=wanted)
         return self._offset(after)
 
     def reportLatestOffset(self) -> Any:  # noqa: N802
@@ -110,27 +120,38 @@ class MicroBatchStream:
         """The columns that the stream was analysed with."""
         return self._scan.source.schema
 
-    def batch(self, end: str, conjuncts: tuple[Expr, ...], selected: Schema) -> MicroBatch:
-        """Return the stream as the micro-batch up to the offset ``end`` reads it under ``conjuncts``."""
-        if self._seen[0] != end:
-            self._seen = end, []
-        if conjuncts not in self._seen[1]:
-            self._seen[1].append(conjuncts)
+    def batch(self, conjuncts: tuple[Expr, ...], selected: Schema) -> MicroBatch:
+        """Return the stream as one micro-batch reads it under ``conjuncts``."""
         return MicroBatch(self, self._scan, self._follower, conjuncts, selected)
 
-    def _wanted(self, part_range: PartRange) -> Bools:
-        """Select the parts that the filters of the last micro-batch let through.
+    def number(self, end: str, selected: Schema) -> int:
+        """Return a number for the columns ``selected``, which no others have in the micro-batch up to ``end``."""
+        if self._read[0] != end:
+            self._read = end, []
+        if selected not in self._read[1]:
+            self._read[1].append(selected)
+        return self._read[1].index(selected)
 
-        A limit of a micro-batch counts only them. The next one may have other filters, or another instant in
-        them. It is planned under its own, so it may only become larger or smaller than intended.
+    def _counted_parts(self) -> Wanted | None:
+        """Return what selects the parts that count towards a limit: those that the query's filters let through.
+
+        Spark plans the micro-batch later, at an instant that is a few milliseconds after this one. So a
+        micro-batch may be larger or smaller than intended by the parts for which that decides. None: all parts
+        count, because a scan has no filter or the filters are not known.
         """
+        filters = filters_now(self._owner, self.java_key, self.schema)
+        if filters is None or () in filters:
+            return None
         scan, options = self._scan, replace(self._scan.options, audit_percent=0.0)
-        found = np.full(len(part_range.parts()), () in self._seen[1])
-        for conjuncts in filter(None, self._seen[1] if not found.all() else []):
-            request = request_of(scan, conjuncts, self.schema, options)
-            plan = plan_ranges([part_range], scan.source.store, request)
-            found |= kept(part_range, plan)
-        return found
+
+        def wanted(part_range: PartRange) -> Bools:
+            found = np.zeros(len(part_range.parts()), dtype=np.bool_)
+            for conjuncts in filters:
+                request = request_of(scan, conjuncts, self.schema, options)
+                found |= kept(part_range, plan_ranges([part_range], scan.source.store, request))
+            return found
+
+        return wanted
 
     def planInputPartitions(self, start: Any, end: Any) -> Any:  # noqa: N802
         """Plan all parts between two offsets, for a session that does not pass filters."""

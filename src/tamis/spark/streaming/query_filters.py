@@ -1,0 +1,50 @@
+"""The filters above a stream: of the micro-batch that is being planned, and of a whole query as they are now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.core.expr import Expr
+from tamis.core.types import Schema
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.catalyst import known, translate, unknown
+
+
+def translated_filters(owner: Bridge, trees: Any, schema: Schema) -> tuple[Expr, ...]:
+    """Translate the filters above a streaming relation (a Scala Seq) to conjuncts on ``schema``."""
+    from py4j.protocol import Py4JError
+
+    try:
+        text = owner.helper("TreeText").render(trees, known())
+    except Py4JError:  # a tree nested too deeply for Java to walk: it may mean anything
+        return unknown(schema, "a filter that could not be read").conjuncts
+    return translate(text, schema).conjuncts
+
+
+def filters_now(owner: Bridge, key: str, schema: Schema) -> list[tuple[Expr, ...]] | None:
+    """Return the filters above each scan of a stream if its query's next micro-batch were planned now.
+
+    Call it in the thread of the query. ``key`` is that of the stream's Java object. None if the query's plan
+    cannot be found or optimised.
+    """
+    from py4j.protocol import Py4JError
+
+    query = local_property("sql.streaming.queryId")
+    session = owner.active_session()
+    if query is None or session is None:
+        return None
+    try:
+        queries = session._jsparkSession.sharedState().activeStreamingQueries()
+        running = queries.get(owner.static("java.util.UUID", "fromString")(query))
+        found = None if running is None else owner.helper("StreamFilters").now(running.logicalPlan(), key)
+    except Py4JError:
+        return None
+    return None if found is None else [translated_filters(owner, trees, schema) for trees in found]
+
+
+def local_property(name: str) -> str | None:
+    """A local property of the thread that runs the micro-batch."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    return None if context is None else context.getLocalProperty(name)
