@@ -9,6 +9,7 @@ from typing import Any
 import tamis
 from tamis.engine.scan.report.scan_report import Report
 from tamis.spark.scan.spark_scan import Scan
+from tests.oracle import streams as streams_of
 
 READERS = ("lazy", "eager", "mixed", "native", "metadata")
 LEVELS = ("segment", "part", "block", "index", "keys", "limit", "topk", "answered", "all match", "audited", "nothing")
@@ -18,7 +19,9 @@ ADOPTED = ("folder", "hive", "delta", "iceberg")
 """The sources of adopted tables."""
 READS_SOURCES = ("lazy", "eager", "metadata")
 """Readers of files of sources: Spark's own reads none."""
-KINDS = (*OWNED, "free", "embedded")
+STREAM = "stream"
+"""Instead, where a micro-batch was read."""
+KINDS = (*OWNED, "free", STREAM, "embedded")
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
@@ -95,7 +98,7 @@ class Coverage:
             fresh.append(report)
         self._seen = (fresh + self._seen)[:12]
         for report in fresh:
-            kind = getattr(report, NOTE, "embedded")
+            kind = STREAM if report.stream is not None else getattr(report, NOTE, "embedded")
             reader = report.reader if report.parts.kept else "metadata"
             self.features["several tasks"] += getattr(report, TASKS, 0) > 1
             for level in levels(report):
@@ -110,11 +113,13 @@ class Coverage:
         return sum(count for (r, k, _), count in self.cells.items() if (r, k) == (reader, kind))
 
     def gaps(self) -> list[str]:
-        """Pairs of reader and ownership that no query met, sources that no table came from, readers that read none."""
+        """Pairs of reader and ownership that no query met, sources that no table came from, readers that read none, ways of reading a stream."""
         pairs = [f"{reader} × {kind}" for reader in READERS for kind in OWNED if not self.met(reader, kind)]
         sources = [f"adopted {source}" for source in ADOPTED if not self.features[f"adopted {source}"]]
         unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
-        return [*pairs, *sources, *unread]
+        streams = [way for way in streams_of.FEATURES if not self.features[way]]
+        streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
+        return [*pairs, *sources, *unread, *streams]
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -228,4 +228,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "bridges/sources/delta_statistics.py",
         ("bounds that were computed with doubles are believed", "data_type.precision > _EXACT_DIGITS", "data_type.precision > 99"),
     ),
+    *_mutants(
+        "spark/streaming/micro_batch.py",
+        ("a micro-batch reads up to the present", "Position.from_json(end.json())", "self._follower.end()"),
+        ("a micro-batch leaves out its last task", "pack(cut.tasks())", "pack(cut.tasks()[:-1])"),
+    ),
+    *_mutants(
+        "engine/operations/streaming/stream_source.py",
+        ("a micro-batch passes over a part", "run.between(run.ordinal(start), run.ordinal(end))", "run.between(run.ordinal(start) + (start.index > 0), run.ordinal(end))"),
+        spark=True,
+    ),
 )  # fmt: skip

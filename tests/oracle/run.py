@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random  # noqa: TID251  # seeded by the caller
 
 from tamis.world import world
-from tests.oracle import differing, tour
+from tests.oracle import differing, streams, tour
 from tests.oracle import history as h
 from tests.oracle.case import Case, contents
 from tests.oracle.coverage import Coverage
@@ -89,6 +89,12 @@ class Oracle:
         self._walk(tour.HISTORY, tour.steps(), stop)
         for history in tour.ADOPTED:
             self._walk(history, tour.over_adopted(), stop)
+        if (built := self._table_of(streams.HISTORY, "tour")) is not None:
+            for at, asked in enumerate(streams.walk(Random(self.seed))):
+                if stop(self.progress):
+                    break
+                self._stream(built, asked, USUAL | {"tamis.read.lazy": ("on", "off")[at % 4 in (1, 2)]}, "tour")
+            self.lab.forget(built)
 
     def _walk(
         self, history: h.History, steps: Iterator[tuple[Settings, Query]], stop: Callable[[Progress], bool]
@@ -117,6 +123,9 @@ class Oracle:
                 if not self._time():
                     break
                 self._queries(rng, tables, some_settings(rng), where)
+            for built in tables:
+                if self._time():
+                    self._stream(built, streams.some_stream(rng, built), some_settings(rng), where)
             if number % 2 and self._time():
                 self._differing(rng, tables, where)
         finally:
@@ -129,7 +138,9 @@ class Oracle:
         self.tell(found)
 
     def _table(self, rng: Random, number: int, where: str) -> Built | None:
-        history = Tables(rng).history(plain=number % 2 == 0, merged=number % 2 == 1)
+        return self._table_of(Tables(rng).history(plain=number % 2 == 0, merged=number % 2 == 1), where)
+
+    def _table_of(self, history: h.History, where: str) -> Built | None:
         self.progress.tables += 1
         with settled(self.lab.spark, USUAL), self.progress.timed("tables"):
             try:
@@ -144,6 +155,13 @@ class Oracle:
             self.lab.forget(built)
             return None
         return built
+
+    def _stream(self, built: Built, asked: streams.Asked, settings: Settings, where: str) -> None:
+        with settled(self.lab.spark, settings), self.progress.timed("streams"):
+            problem = streams.wrong_stream(self.lab, built, asked)
+        self.progress.coverage.take("stream", {built.format}, built.features | asked.features)
+        if problem is not None:
+            self._found(Case((built.history,), settings), problem, where)
 
     def _differing(self, rng: Random, tables: list[Built], where: str) -> None:
         """Last, because the model cannot know what became of the table."""
