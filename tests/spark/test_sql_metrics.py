@@ -92,3 +92,17 @@ def test_a_micro_batch_shows_what_it_skipped(filled: Lake, tmp_path: Path, sink:
     metrics = run()
     assert (metrics["parts in the range"], metrics["parts to read"], metrics["table version"]) == ("1", "0", "4")
     assert metrics["size of the parts to read"] == "0.0 B"
+
+
+@pytest.mark.parametrize("sink", [NOOP, EACH], ids=["sink", "foreachBatch"])
+def test_the_tasks_of_a_micro_batch_report_their_metrics(
+    filled: Lake, tmp_path: Path, sink: Callable[[Any], Any]
+) -> None:
+    """With ``foreachBatch``, in the execution that the consumer started."""
+    rows = filled.spark.readStream.table(f"{filled.name}.db.t").where("id >= 150")
+    query = sink(rows.writeStream).option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query.trigger(availableNow=True).start().awaitTermination(60)
+    metrics = shown(filled.spark, "MicroBatchScan")
+    assert metrics["number of output rows"] == "150"
+    assert "B" in metrics["data returned from Python workers"]
+    assert not metrics["data returned from Python workers"].startswith("0")

@@ -36,6 +36,15 @@ def python_reader(owner: Bridge, read: ReadFunction, required: Any) -> Any:
     return owner.new(factory, _python_source(owner, context), command, required, *nones)
 
 
+def worker_metrics(owner: Bridge) -> list[Any]:
+    """Spark's own metrics of tasks that run such readers: data sent to Python workers and back, rows, times."""
+    from pyspark import SparkContext
+
+    if not owner.offers(_PYTHON + "UserDefinedPythonDataSource", "createPythonMetrics", 0):
+        return []
+    return list(_python_source(owner, SparkContext._active_spark_context).createPythonMetrics())
+
+
 def _python_source(owner: Bridge, context: Any) -> Any:
     """The Java ``UserDefinedPythonDataSource`` that holds interpreter, environment, files and accumulators.
 

@@ -26,7 +26,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.jvm_bridge.sql_metrics import declared, valued
 from tamis.spark.scan.node_metrics import STREAM_METRICS, values
-from tamis.spark.scan.python_source import python_reader
+from tamis.spark.scan.python_source import python_reader, worker_metrics
 from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
 from tamis.spark.streaming.query_filters import local_property, translated_filters
 from tamis.storage.commit_log import load
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 STREAM = "org.apache.spark.sql.connector.read.streaming."
 INTERFACES = (STREAM + "MicroBatchStream", STREAM + "SupportsTriggerAvailableNow")
 _SCANNED = (*INTERFACES, "org.apache.spark.sql.connector.read.Scan")
+_METRIC = "org.apache.spark.sql.connector.metric.CustomMetric"
 _FUNCTION = ("java.util.function.BiFunction",)
 
 
@@ -75,7 +76,12 @@ class MicroBatch:
         return str(self) if self._plan is None else f"{self}, {summary(self._plan.report)}"
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802
-        return self._owner.once("metrics", "stream", lambda: declared(self._owner, STREAM_METRICS))
+        return self._owner.once("metrics", "stream", self._declared)
+
+    def _declared(self) -> Any:
+        """A Java array of what planning reports, and of what Spark's Python readers report for each task."""
+        planned = declared(self._owner, STREAM_METRICS)
+        return self._owner.array(_METRIC, [*planned, *worker_metrics(self._owner)])
 
     def reportDriverMetrics(self) -> Any:  # noqa: N802
         """Spark calls this after ``planInputPartitions``."""
