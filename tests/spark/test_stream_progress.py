@@ -11,6 +11,8 @@ import pytest
 from tests.spark.conftest import Lake
 from tests.spark.streamed import batches_of, daily, drain, ended, now, some, where
 
+from tamis.spark.streaming.query_filters import filters_now
+
 Shape = Callable[[Any], Any]
 Sink = Callable[[Any], Any]
 
@@ -62,6 +64,19 @@ SHAPES: dict[str, tuple[Shape, int]] = {
 def test_spark_counts_the_rows_of_every_scan(filled: Lake, tmp_path: Path, name: str) -> None:
     shape, rows = SHAPES[name]
     assert progress(filled, tmp_path / "c", shape, noop) == [rows]
+    assert sum(report.rows["matched"] for report in batches_of(filled)) == rows, "reports say the same"
+
+
+@pytest.mark.parametrize("lazy", ["on", "off"])
+def test_rows_are_counted_after_lazy_reading(filled: Lake, tmp_path: Path, lazy: str) -> None:
+    """Spark gets the rows that match, or those of the parts that are kept, and tests them again."""
+    filled.spark.conf.set("tamis.read.lazy", lazy)
+    try:
+        counted = progress(filled, tmp_path / "c", lambda s: s.where("id % 10 = 3 AND id >= 10"), noop)
+    finally:
+        filled.spark.conf.unset("tamis.read.lazy")
+    (report,) = batches_of(filled)
+    assert (counted, report.rows["matched"], report.parts["kept"]) == ([2], 2, 2)
 
 
 def test_spark_counts_what_foreach_batch_reads(filled: Lake, tmp_path: Path) -> None:
@@ -94,6 +109,24 @@ def test_a_limit_counts_what_the_filter_keeps(lake: Lake, tmp_path: Path, limit:
         assert [len(b) for b in drain(lake, tmp_path / name, where(AGES), **asked, **options)] == [4, 4, 2]
         assert [r.parts["kept"] for r in reversed(batches_of(lake)[:3])] == [2, 2, 1]
         assert ended(tmp_path / name)["version"] == 13, "over all that was skipped"
+
+
+def test_filters_are_asked_for_only_where_parts_come(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark asks once more when all is read, and an idle stream again and again."""
+    daily(lake, 12)
+    asked: list[int] = []
+
+    def counted(*arguments: Any) -> Any:
+        asked.append(1)
+        return filters_now(*arguments)
+
+    monkeypatch.setattr("tamis.spark.streaming.stream_read.filters_now", counted)
+    assert len(drain(lake, tmp_path / "a", where(AGES), maxFilesPerTrigger="2")) == len(asked) == 3
+    assert drain(lake, tmp_path / "a", where(AGES), maxFilesPerTrigger="2") == []
+    assert len(drain(lake, tmp_path / "b", where(AGES))) == 1
+    assert len(asked) == 3
 
 
 def test_a_limit_counts_at_the_instant_of_the_micro_batch(lake: Lake, tmp_path: Path) -> None:

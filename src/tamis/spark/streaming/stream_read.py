@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -87,8 +88,7 @@ class MicroBatchStream:
         here = Position.from_json(start.json())
         everything = limit is not None and limit.getClass().getSimpleName() == "ReadAllAvailable"
         parts, size = (None, None) if everything else (self._max_parts, self._max_bytes)
-        limited = parts is not None or size is not None
-        wanted = self._counted_parts() if limited else None
+        wanted = self._counted_parts()
         after = self._follower.advance(here, max_parts=parts, max_bytes=size, until=self._until, wanted=wanted)
         return self._offset(after)
 
@@ -132,21 +132,23 @@ class MicroBatchStream:
             self._read[1].append(selected)
         return self._read[1].index(selected)
 
-    def _counted_parts(self) -> Wanted | None:
+    def _counted_parts(self) -> Wanted:
         """Return what selects the parts that count towards a limit: those that the query's filters let through.
 
         Spark plans the micro-batch later, at an instant that is a few milliseconds after this one. So a
-        micro-batch may be larger or smaller than intended by the parts for which that decides. None: all parts
-        count, because a scan has no filter or the filters are not known.
+        micro-batch may be larger or smaller than intended by the parts for which that decides. All parts count
+        if a scan has no filter or the filters are not known.
         """
-        filters = filters_now(self._owner, self.java_key, self.schema)
-        if filters is None or () in filters:
-            return None
         scan, options = self._scan, replace(self._scan.options, audit_percent=0.0)
 
+        @cache  # asked for only if there are parts: Spark asks an idle stream a hundred times a second
+        def filters() -> list[tuple[Expr, ...]]:
+            found = filters_now(self._owner, self.java_key, self.schema)
+            return [()] if found is None else found
+
         def wanted(part_range: PartRange) -> Bools:
-            found = np.zeros(len(part_range.parts()), dtype=np.bool_)
-            for conjuncts in filters:
+            found = np.full(len(part_range.parts()), () in filters())
+            for conjuncts in filter(None, filters() if not found.all() else []):
                 request = request_of(scan, conjuncts, self.schema, options)
                 found |= kept(part_range, plan_ranges([part_range], scan.source.store, request))
             return found
