@@ -103,6 +103,9 @@ def test_the_tasks_of_a_micro_batch_report_their_metrics(
     query = sink(rows.writeStream).option("checkpointLocation", str(tmp_path / "checkpoint"))
     query.trigger(availableNow=True).start().awaitTermination(60)
     metrics = shown(filled.spark, "MicroBatchScan")
+    if sink is EACH and metrics == shown(filled.spark, "MicroBatchScan", outer=True):
+        assert not filled.spark.version.startswith("4.3")
+        pytest.skip("this Spark does not show the plan of a micro-batch in what its consumer starts")
     assert metrics["number of output rows"] == "150"
     assert "B" in metrics["data returned from Python workers"]
     assert not metrics["data returned from Python workers"].startswith("0")
