@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
+from py4j.clientserver import ClientServerConnection
+from py4j.protocol import Py4JJavaError
 
 from tamis.errors import NotFound
 from tamis.spark.catalog.spark_table import SparkTable
@@ -260,6 +262,41 @@ def test_a_java_object_leads_back_to_its_target(spark: Any, shelf: Any) -> None:
 
 def test_one_bridge_for_all_sessions(spark: Any) -> None:
     assert bridge(spark) is bridge(spark.newSession())
+
+
+class FreshAnswers:
+    """A catalog whose answers are Java objects that nothing else holds."""
+
+    def __init__(self, owner: Bridge) -> None:
+        self.owner = owner
+
+    def defaultNamespace(self) -> Any:
+        return self.owner.array("java.lang.String", ["fresh"])
+
+    def capabilities(self) -> Any:
+        raise JavaThrow(self.owner.new("java.lang.IllegalStateException", "fresh"))
+
+
+def test_an_answer_reaches_java_however_soon_py4j_frees_it(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Py4J's thread frees what Python has dropped; here it does so before each answer is sent."""
+    owner = bridge(spark)
+    catalog = owner.implement((CATALOG, NAMESPACES), FreshAnswers(owner))
+    answered = ClientServerConnection._call_proxy
+
+    def freed_first(connection: Any, *args: Any) -> Any:
+        command = answered(connection, *args)
+        gc.collect()  # Py4J's objects are in cycles
+        dropped = connection.java_client.finalizer_deque
+        with ThreadPoolExecutor(1) as other:  # the connection of this thread waits for the answer
+            while dropped:
+                client, number = dropped.pop()
+                other.submit(client.garbage_collect_object, number, False).result()
+        return command
+
+    monkeypatch.setattr(ClientServerConnection, "_call_proxy", freed_first)
+    assert list(catalog.defaultNamespace()) == ["fresh"]
+    with pytest.raises(Py4JJavaError, match="IllegalStateException: fresh"):
+        catalog.capabilities()
 
 
 def test_targets_go_when_java_has_let_go(spark: Any) -> None:

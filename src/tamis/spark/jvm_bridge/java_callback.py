@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 import weakref
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,9 +34,11 @@ class Callback:
         count, _, name = call.partition(":")
         args = () if count == "0" else (argument,) if count == "1" else tuple(argument)
         try:
-            return self._bridge.to_java(self._answer(name, args))
+            answer = self._bridge.to_java(self._answer(name, args))
         except BaseException as error:  # noqa: BLE001  # must become a Java exception, or the Java caller gets garbage
-            return _thrown(self._bridge, error)
+            answer = _thrown(self._bridge, error)
+        _held_answers(pinned=self._bridge.pinned).append(answer)
+        return answer
 
     def _answer(self, name: str, args: tuple[Any, ...]) -> Any:
         match name:
@@ -50,6 +54,23 @@ class Callback:
         """The interface, as Py4J asks for it."""
 
         implements: ClassVar = ["java.util.function.BiFunction"]
+
+
+_answers = threading.local()
+_UNPINNED_ANSWERS = 16
+
+
+def _held_answers(*, pinned: bool) -> deque[Any]:
+    """The last answers of this thread, kept alive until Java has certainly received them.
+
+    Py4J sends a Java object as its number, and frees the number on another thread as soon as Python drops its
+    object. If Java had not read the answer by then, it received null. A pinned Java thread has received an
+    answer before it calls again; without pinning, another Java thread may call on the same connection.
+    """
+    if not hasattr(_answers, "held"):
+        _answers.held = deque(maxlen=1 if pinned else _UNPINNED_ANSWERS)
+    held: deque[Any] = _answers.held
+    return held
 
 
 def _thrown(owner: Bridge, error: BaseException) -> Any:
