@@ -84,6 +84,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         )  # tests' tables are tiny: what our reader does with a filter is to be seen
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.showConsoleProgress", "false")
+        .config("spark.python.daemon.module", "tests.preloaded_daemon")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
@@ -91,11 +92,26 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
+def mark_cases_of_merges(items: list[pytest.Item]) -> None:
+    """Mark with ``merge`` the cases that ``push_cases`` leaves to the tests of a merge; those that stay are spread evenly."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("push_cases"):
+            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    for group in cases.values():
+        marker = group[0].get_closest_marker("push_cases")
+        stay = {at * len(group) // marker.args[0] for at in range(marker.args[0])} if marker else set()
+        for at, item in enumerate(group):
+            if at not in stay:
+                item.add_marker(pytest.mark.merge)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test that asks for the session is a Spark test, whether it says so or not; nightly ones run in the long profile only.
 
     Files with Spark tests come first: they take longest, and a long file at the end would keep one process alone.
     """
+    mark_cases_of_merges(items)
     nightly = settings.get_current_profile_name() == "nightly"
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):

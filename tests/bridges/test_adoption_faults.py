@@ -75,6 +75,7 @@ def failing(at: int, count: list[int], error: Callable[[str], BaseException]) ->
 
 @pytest.mark.parametrize("fault", ["killed", "lost"])
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.push_cases(4)
 def test_at_any_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, fault: str) -> None:
     place = source(tmp_path, case)
     before = contents(tmp_path / "source")

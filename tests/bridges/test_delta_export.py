@@ -267,6 +267,7 @@ def test_two_exporters_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.push_cases(2)
 def test_a_fault_at_any_request_leaves_an_export_that_heals(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

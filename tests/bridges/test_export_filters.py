@@ -120,6 +120,7 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
 
 
 @pytest.mark.parametrize("name", HARD)
+@pytest.mark.push_cases(4)
 def test_a_filter_finds_what_a_full_scan_has(hard: tamis.Table, name: str) -> None:
     """Polars filters a scan of the Delta table, and all of its rows; PyIceberg plans each file that has a match."""
     values = HARD[name][1]

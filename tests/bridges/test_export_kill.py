@@ -53,6 +53,7 @@ def is_ended(path: Path) -> bool:
     "verb", [verb if verb in SOME else pytest.param(verb, marks=pytest.mark.nightly) for verb in VERBS]
 )
 @pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.push_cases(4)
 def test_killed_at_every_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, kept: bool) -> None:
     """With the property, and with exports that a call brought to an earlier version: vacuum has to bring them on."""
     run, model, path = VERBS[verb], tmp_path / "model", tmp_path / "t"

@@ -31,6 +31,7 @@ def delta_rows(folder: Path, version: int | None = None) -> list[str]:
 
 
 @given(st.lists(st.lists(st.sampled_from(sorted(DELTA)), min_size=1, max_size=3), min_size=1, max_size=3))
+@pytest.mark.merge
 def test_a_delta_table_is_followed_through_any_history(
     tmp_path_factory: pytest.TempPathFactory, steps: list[list[str]]
 ) -> None:

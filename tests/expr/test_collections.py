@@ -148,6 +148,7 @@ def test_must_skip() -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.push_cases(1)
 def test_rows_are_those_of_spark(spark: Any, ansi: bool, tmp_path: Any) -> None:
     """By SQL text and by Catalyst's tree; where a row fails here, Spark fails."""
     from tamis.spark.jvm_bridge.adapter import bridge

@@ -39,6 +39,7 @@ def in_range(table: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/St_Johns", "Europe/Berlin"])
 @pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.push_cases(2)
 def test_phrases(spark: Any, zone: str, ansi: bool) -> None:
     mode = Mode.ANSI if ansi else Mode.LEGACY
     phrases = [p for p in PHRASES if not p.startswith("try_to_date") or knows_function(spark, "try_to_date")]
@@ -48,6 +49,7 @@ def test_phrases(spark: Any, zone: str, ansi: bool) -> None:
 
 
 @pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.push_cases(3)
 def test_random_trees(spark: Any, zone: str) -> None:
     rng = np.random.default_rng(ZONES.index(zone))
     trees = [t for t in (tree(rng, 2, zone=zone, mode=Mode.ANSI) for _ in range(80)) if expr.supported(t)]

@@ -100,6 +100,7 @@ def evidence(
 @pytest.mark.parametrize("form", ["parquet", "vortex"])
 @pytest.mark.parametrize("data_type", ATOMIC, ids=kind_of)
 @given(st.data())
+@pytest.mark.push_cases(12)
 def test_statistics_of_blocks_admit_the_data(data_type: DataType, form: str, data: st.DataObject) -> None:
     blocks = data.draw(st.lists(column(data_type).filter(len), min_size=1, max_size=3))
     found = evidence(data_type, blocks, {}, form)

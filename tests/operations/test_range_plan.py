@@ -60,6 +60,7 @@ def matching(found: list[tuple[Any, ...]], text: str) -> list[tuple[Any, ...]]:
     whole=st.booleans(),
     width=st.sampled_from([1, 3, 256]),
 )
+@pytest.mark.merge
 def test_a_filter_leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bool, width: int) -> None:
     """With appends, compaction, deletes that are skipped, and in ranges cut anywhere."""
     with pytest.MonkeyPatch.context() as patch:

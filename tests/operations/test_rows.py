@@ -392,6 +392,7 @@ PAIRS: dict[str, tuple[Run, Run, str | None]] = {
 
 @pytest.mark.parametrize(("mine", "theirs", "code"), PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("between", [0, 1], ids=["next", "later"])
+@pytest.mark.push_cases(15)
 def test_pairs_are_as_one_after_the_other(
     table: tamis.Table, mine: Run, theirs: Run, code: str | None, between: int, tmp_path: Path
 ) -> None:

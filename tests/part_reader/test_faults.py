@@ -189,6 +189,7 @@ def tables() -> Iterator[tuple[type[Rough], dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(("form", "how"), [*product(FORMATS, ["refused", "half", "short"]), ("parquet", "slow")])
+@pytest.mark.push_cases(5)
 def test_a_rough_store(form: str, how: str, tables: tuple[type[Rough], dict[str, Any]]) -> None:
     """Once: the rows. For ever: an error within the deadlines that were set, naming the part."""
     handler, made = tables

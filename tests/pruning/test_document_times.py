@@ -106,6 +106,7 @@ TIMES_NEAR = ["2026-02-28 10:00:00", "2026-02-28 23:59:00", "2026-03-01 00:00:00
 NUMBERS_NEAR = ["7", "-7", "-9", "-922", "12", "1.5", "100", "10", "1", "-", "9223372036854775808", "007", "abc", ""]
 
 
+@pytest.mark.merge
 def test_no_row_of_neighbours_is_lost() -> None:
     """Each value in a part of its own, and each with the next: what is proved of parts, their union and blocks holds."""
     bodies = [json.dumps({"p": value}) for value in EACH]

@@ -183,6 +183,7 @@ def test_a_store_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", [0, 1, 2])
+@pytest.mark.push_cases(4)
 def test_a_merge_goes_on_past_a_damaged_index_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, kind: int
 ) -> None:

@@ -139,6 +139,7 @@ def test_tasks_ask_for_themselves_and_rows_come_from_the_index_alone(lake: Any) 
     lake.sql("DROP INDEX igk ON ix.db.t")
 
 
+@pytest.mark.merge
 def test_columns_that_change_types_of_spark_alone_and_confs(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fields of structs, CHAR and VARCHAR in CREATE INDEX; ALTER TABLE of indexed columns; what is built later, and by executors; the switches as confs."""
     from tamis.spark.write import spark_index as index

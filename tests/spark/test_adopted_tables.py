@@ -58,6 +58,7 @@ def keys(lake: Lake, text: str) -> list[Any]:
     return [row[0] for row in lake.rows(text)]
 
 
+@pytest.mark.push_cases(1)
 def test_every_statement_leaves_the_source_as_it_is(lake: Lake, adopted: tuple[tamis.Table, set[int]]) -> None:
     table, left = adopted
     path = Path(table.path)
@@ -115,6 +116,7 @@ def test_every_statement_leaves_the_source_as_it_is(lake: Lake, adopted: tuple[t
     assert tamis.open(path).snapshot.parts()["source"].null_count == len(tamis.open(path).snapshot.parts())
 
 
+@pytest.mark.push_cases(1)
 def test_projections_orders_limits_and_joins(lake: Lake, adopted: tuple[tamis.Table, set[int]]) -> None:
     _, left = adopted
     assert sorted(keys(lake, "SELECT s FROM lake.db.t WHERE k = 101")) == ["s01"]
@@ -134,6 +136,7 @@ def test_projections_orders_limits_and_joins(lake: Lake, adopted: tuple[tamis.Ta
     ]
 
 
+@pytest.mark.push_cases(1)
 def test_a_stream_reads_the_rows_and_what_comes_after(lake: Lake, adopted: tuple[tamis.Table, set[int]]) -> None:
     _, left = adopted
     place = lake.folder.parent
@@ -166,6 +169,7 @@ TYPES = """
 @pytest.mark.parametrize(
     ("times", "legacy"), [("INT96", "true"), ("TIMESTAMP_MICROS", "false"), ("TIMESTAMP_MILLIS", "false")]
 )
+@pytest.mark.push_cases(1)
 def test_types_of_files_that_spark_wrote(lake: Lake, times: str, legacy: str) -> None:
     """Decimals of every physical type, times with and without a zone, and whatever is nested: the rows that plain Spark reads."""
     place = lake.folder.parent / "source"
@@ -264,6 +268,7 @@ HARM: dict[str, tuple[str, Callable[[Path], object]]] = {
 
 
 @pytest.mark.parametrize(("harm", "lazy"), list(zip(HARM, ("on", "off", "native", "on"), strict=True)))
+@pytest.mark.push_cases(2)
 def test_a_file_that_is_gone_or_changed_is_named(lake: Lake, harm: str, lazy: str) -> None:
     code, change = HARM[harm]
     place = lake.folder.parent / "source"

@@ -106,6 +106,7 @@ def asked(session: Any, text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
+@pytest.mark.push_cases(42)
 def test_statements_end_as_in_a_session_without_ours(pair: tuple[Any, Any], text: str) -> None:
     plain, attached = (asked(session, text) for session in pair)
     assert attached == plain

@@ -31,6 +31,7 @@ def filled(lake: Lake) -> Lake:
 
 
 @pytest.mark.parametrize("lazy", ["auto", "native"])
+@pytest.mark.push_cases(1)
 def test_a_wrong_skip_is_found(filled: Lake, monkeypatch: pytest.MonkeyPatch, lazy: str) -> None:
     table = AUDITED.format(lazy=lazy)
     assert filled.rows(f"SELECT n FROM {table} WHERE n = 25") == [(25,)]
@@ -78,6 +79,7 @@ def test_a_filter_that_only_spark_can_run_is_no_violation(filled: Lake, lazy: st
 
 
 @pytest.mark.parametrize("percent", [50, 100])
+@pytest.mark.push_cases(1)
 def test_an_audit_changes_no_answer_of_metadata_and_no_row_change(filled: Lake, percent: int) -> None:
     """Parts that metadata has answered are not read too; row changes get the positions that they ask for."""
     table = f"lake.db.t WITH ('tamis.audit.percent' = '{percent}')"

@@ -28,6 +28,7 @@ def rows(lake: Any, name: str) -> list[tuple[Any, ...]]:
     ("name", "cluster", "arguments"),
     [("plain", "", {}), ("sorted", "CLUSTER BY (user)", {}), ("curved", "", {"cluster_by": ["id", "user"]})],
 )
+@pytest.mark.push_cases(1)
 def test_by_python(lake: Any, name: str, cluster: str, arguments: dict[str, Any]) -> None:
     fill(lake, name, cluster)
     before = rows(lake, name)

@@ -22,6 +22,7 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("text", FILTERS)
+@pytest.mark.push_cases(2)
 def test_an_error_is_not_skipped(lake: Any, text: str) -> None:
     lake.sql("CREATE TABLE lake.db.t (id INT, i INT, j INT, at TIMESTAMP, local TIMESTAMP_NTZ) USING tamis")
     local = f"timestamp_micros({LAST})::timestamp_ntz"

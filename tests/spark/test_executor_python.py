@@ -241,6 +241,7 @@ def table_of_parts(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.push_cases(2)
 def test_each_verb_names_the_missing_package(
     verb: str, spark: Any, bare: Callable[[], None], tmp_path: Path, bare_python: Path
 ) -> None:

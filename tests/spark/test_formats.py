@@ -26,6 +26,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
+@pytest.mark.push_cases(2)
 def test_every_format(lake: Any, form: str) -> None:
     lake.spark.sql(ROWS).repartition(1).sortWithinPartitions("n").createOrReplaceTempView("rows_as_they_are")
     lake.sql(

@@ -56,6 +56,7 @@ def frame(lake: Any, *ids: int) -> Any:
 
 
 @pytest.mark.parametrize("name", ["t", "sorted"])
+@pytest.mark.push_cases(1)
 def test_every_statement_computes_them(zoned: Any, name: str) -> None:
     full = f"{zoned.name}.db.{name}"
     zoned.sql(f"INSERT INTO lake.db.{name} VALUES (1, timestamp'2026-01-01 20:00:00', NULL), (2, NULL, NULL)")

@@ -31,6 +31,7 @@ def numbers(lake: Any, name: str = "t") -> dict[int, int]:
 
 
 @pytest.mark.parametrize("name", ["t", "free"])
+@pytest.mark.push_cases(1)
 def test_every_statement_numbers_new_rows(numbered: Any, name: str) -> None:
     full = f"{numbered.name}.db.{name}"
     numbered.sql(f"INSERT INTO lake.db.{name} VALUES (NULL, 1), (NULL, 2)")

@@ -59,6 +59,7 @@ def test_insert_overwrite(numbers: Any) -> None:
         ("a IN (1, 3) AND c > 3", {2, 3}),
     ],
 )
+@pytest.mark.push_cases(3)
 def test_replace_where(numbers: Any, condition: str, left: set[int]) -> None:
     numbers.sql(f"INSERT INTO lake.db.t REPLACE WHERE {condition} SELECT 9, 'new', 0")
     assert {row[0] for row in content(numbers)} == left | {9}
@@ -82,6 +83,7 @@ def test_the_dataframe_writer_overwrites(numbers: Any) -> None:
         ("INSERT INTO lake.db.nope VALUES (1)", "TABLE_OR_VIEW_NOT_FOUND"),
     ],
 )
+@pytest.mark.push_cases(2)
 def test_what_spark_refuses_leaves_nothing(numbers: Any, sql: str, condition: str) -> None:
     before = content(numbers)
     numbers.refused(sql, condition)

@@ -121,6 +121,7 @@ def test_a_table_made_again_at_the_same_place_is_judged_anew(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("data_type", ATOMIC, ids=kind_of)
 @given(st.data())
+@pytest.mark.push_cases(6)
 def test_columns_of_every_type_are_judged(data_type: DataType, data: st.DataObject) -> None:
     """An error here would fail the query, for a judgement that only saves time."""
     values = st.lists(column(data_type), min_size=1, max_size=3)

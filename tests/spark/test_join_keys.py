@@ -100,6 +100,7 @@ def _big(spark: Any, query: str) -> list[int]:
 
 
 @pytest.mark.parametrize("column", ["big", "small", "day", "at", "local", "price", "word", "wide", "renamed"])
+@pytest.mark.push_cases(3)
 def test_values_prune_not_their_range(keyed: Any, new: Callable[[], list[Report]], column: str) -> None:
     assert (
         _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0")
@@ -339,6 +340,7 @@ def test_a_small_table_waits_for_no_keys(keyed: Any) -> None:
 @pytest.mark.parametrize(
     ("ids", "asked"), [("id < 300", False), ("id % 90 = 0", True), ("id >= 200", True)], ids=["all", "few", "elsewhere"]
 )
+@pytest.mark.push_cases(1)
 def test_keys_that_leave_nothing_out_are_not_asked_for(keyed: Any, ids: str, asked: bool) -> None:
     """All the values of another of our tables: they say something where they are few, or lie in a part of the range."""
     keyed.sql("CREATE OR REPLACE TABLE keyed.db.given (k BIGINT) USING tamis")

@@ -49,6 +49,7 @@ def moving_function(lake: Lake, folder: Path) -> Any:
 
 @pytest.mark.parametrize("source", [moving_rdd, moving_function])
 @pytest.mark.parametrize("how", ["sql", "upsert"])
+@pytest.mark.push_cases(2)
 def test_a_source_that_changes_between_computations_doubles_no_key(
     made: Lake, tmp_path: Path, source: Any, how: str
 ) -> None:

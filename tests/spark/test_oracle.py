@@ -56,6 +56,7 @@ def tables(session: tuple[Any, Path]) -> Loaded:
 @pytest.mark.parametrize(
     ("zone", "ansi"), [("America/New_York", True), ("Pacific/Apia", False), ("America/Sao_Paulo", True)]
 )
+@pytest.mark.push_cases(1)
 def test_rows_are_plain_sparks(tables: Loaded, zone: str, ansi: bool) -> None:
     interpreted(tables.spark, zone, ansi)
     filters = Filters(np.random.default_rng([SEED, *zone.encode()]))
@@ -120,6 +121,7 @@ FAILING = ["1 / (i - 5) > 0", "i <> 5 AND 1 / (i - 5) > 0", "1 / (i - 5) > 0 AND
 
 
 @pytest.mark.parametrize("condition", FAILING)
+@pytest.mark.push_cases(4)
 def test_errors_are_part_of_the_answer(tables: Loaded, condition: str) -> None:
     """A filter fails on tamis if and only if it fails over a source that skips nothing."""
     from pyspark.errors import PySparkException

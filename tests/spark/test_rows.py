@@ -205,6 +205,7 @@ OFTEN = {
     ("statement", "other", "code"),
     [pytest.param(*pair, id=name, marks=() if name in OFTEN else pytest.mark.nightly) for name, pair in PAIRS.items()],
 )
+@pytest.mark.push_cases(4)
 def test_a_statement_and_another_commit_are_as_one_after_the_other(
     made: Lake,
     monkeypatch: pytest.MonkeyPatch,

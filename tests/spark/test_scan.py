@@ -109,6 +109,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("condition", [*PRUNED, *WHOLE])
+@pytest.mark.push_cases(12)
 def test_rows_are_those_of_spark(spark: Any, events: str, condition: str) -> None:
     expected = rows_of(spark.sql(f"SELECT * FROM plain WHERE {condition}"))
     for lazy in ("on", "off", "native"):
@@ -146,6 +147,7 @@ def test_parts_that_cannot_match_are_not_read(spark: Any, events: str, condition
         "SELECT id, row_number() OVER (PARTITION BY week ORDER BY id) r FROM {t} WHERE user = 7",
     ],
 )
+@pytest.mark.push_cases(20)
 def test_queries_agree(spark: Any, events: str, query: str, lazy: str) -> None:
     expected = rows_of(spark.sql(query.format(t="plain")))
     for adaptive in ("true", "false"):

@@ -188,6 +188,7 @@ def test_writes_that_bring_columns(spark: Any, lake: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.merge
 def test_a_table_is_clustered_anew(spark: Any, lake: str) -> None:
     """ALTER TABLE … CLUSTER BY, and rows as in a plain Spark table before, between and after; also by parts of both orders."""
     t = "evolving.db.clustered"

@@ -91,6 +91,7 @@ def test_the_planted_statistics_are_believed_when_the_switch_is_on(lying: Lake) 
 
 
 @pytest.mark.parametrize(("native_bytes", "lazy"), [("0", "on"), ("1000000000", "off")])
+@pytest.mark.push_cases(2)
 def test_no_statistic_decides_a_query(lying: Lake, native_bytes: str, lazy: str) -> None:
     lying.sql(
         f"ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.read.lazy' = '{lazy}', 'tamis.read.native_bytes' = '{native_bytes}')"

@@ -17,6 +17,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.push_cases(2)
 def test_keys_that_are_stored_alike_are_one_key(lake: Lake, kind: str) -> None:
     lake.sql(f"CREATE TABLE lake.db.t (k {kind}, v STRING) USING tamis")
     table, (first, second) = tamis.open(lake.folder / "db" / "t"), KEYS[kind]

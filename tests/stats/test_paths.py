@@ -79,6 +79,7 @@ ONE_OF_EACH = [None, True, 5, 1.5, 2**70, "5", "x", [1, "a"], {"b": 1}]
 
 
 @pytest.mark.parametrize("first", range(len(ONE_OF_EACH)))
+@pytest.mark.push_cases(4)
 def test_every_kind_alone_and_in_pairs(first: int) -> None:
     for second in ONE_OF_EACH[first:]:
         pair = [json.dumps({"a": value}) for value in (ONE_OF_EACH[first], second)]

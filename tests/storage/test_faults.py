@@ -184,6 +184,7 @@ def test_every_fault_at_every_call_of_a_load(length: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.push_cases(14)
 def test_many_faults_and_two_writers(seed: int) -> None:
     """A longer story under a share of faults, replayable by its seed. A writer gives up on a call at most three times, then it repeats it without faults."""
     store = memory()

@@ -154,6 +154,7 @@ def test_what_every_version_holds(store: Store) -> None:
 
 
 @pytest.mark.parametrize("damage", ["delete", "empty", "half", "byte", "other"])
+@pytest.mark.push_cases(3)
 def test_each_damaged_object_alone(store: Store, damage: str) -> None:
     before = content(store)
     for path in rollup_paths(store)[::3] + rollup_paths(store, "parquet"):

@@ -117,6 +117,7 @@ def test_a_limit_gives_as_many_rows_as_there_are(folder: str, segments: Segments
 
 
 @given(SEGMENTS, FILTERS)
+@pytest.mark.merge
 def test_overwrite_replaces_what_the_filter_matches(folder: str, segments: Segments, text: str) -> None:
     table = table_of(folder, segments)
     before = table.scan().to_arrow().to_pylist()
