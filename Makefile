@@ -69,7 +69,7 @@ test-spark: $(OLD)/.ready  ## the tests that need Spark, on an older Spark: VERS
 	$(OLD)/bin/python -m pytest -m "$(MARKS)" $(TESTS)
 
 OLDEST := 4.0
-SMOKE := $(addprefix tests/spark/test_,create_table.py front_ends.py insert.py rows.py stream_write.py)
+SMOKE := $(addprefix tests/spark/test_,create_table.py front_ends.py insert.py rows.py stream_progress.py stream_write.py)
 
 test-oldest:  ## some Spark tests on the oldest Spark, as CI runs them; 3 minutes with its environment
 	$(MAKE) test-spark VERSION=$(OLDEST) MARKS="spark and not merge and not nightly" TESTS="$(SMOKE)"

@@ -157,6 +157,15 @@ def test_a_shipped_function_is_the_function() -> None:
     assert pickle.loads(cloudpickle.dumps(ExecutorFunction(lambda x: x + limit)))(1) == 8
 
 
+@pytest.mark.parametrize(("process", "frozen"), [("pyspark.worker", True), ("tamis", False)])
+def test_a_worker_does_not_visit_what_is_imported_after_each_task(process: str, frozen: bool) -> None:
+    """Spark's worker collects garbage after each task; the process of a driver goes on as it was."""
+    shipped = cloudpickle.dumps(ExecutorFunction(len))
+    script = f"import gc, pickle, {process}; pickle.loads({shipped!r}); print(gc.get_freeze_count() > 1_000)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [str(frozen)]
+
+
 @pytest.mark.parametrize("package", ["tamis", "pyroaring"])
 def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyroaring import BitMap
