@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import itertools
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -89,6 +90,22 @@ def test_what_spark_refuses_leaves_nothing(numbers: Any, sql: str, condition: st
     numbers.refused(sql, condition)
     assert content(numbers) == before
     assert len(numbers.rows("SELECT * FROM lake.db.t.history")) == 2
+
+
+@pytest.mark.parametrize(("kept", "why"), [("bb", "no such column"), ("b.a[8]", "no statistics of its own")])
+def test_an_option_cannot_keep_what_has_no_statistics(numbers: Any, kept: str, why: str) -> None:
+    """The conf's names are for many tables: those of other tables are ignored."""
+    frame = numbers.spark.sql("SELECT 4 AS a, 'z' AS b, 1.5BD AS c")
+    with pytest.raises(Exception, match=rf"BAD_OPTION\] Option tamis.stats.keep names '{re.escape(kept)}'.*{why}"):
+        frame.writeTo(f"{numbers.name}.db.t").option("tamis.stats.keep", f"a, {kept}").append()
+    assert len(content(numbers)) == 3
+    numbers.spark.conf.set("tamis.stats.keep", f"a, {kept}")
+    try:
+        frame.writeTo(f"{numbers.name}.db.t").option("tamis.stats.keep", "a, b").append()
+        frame.writeTo(f"{numbers.name}.db.t").append()
+    finally:
+        numbers.spark.conf.unset("tamis.stats.keep")
+    assert len(content(numbers)) == 5
 
 
 def test_char_and_varchar_lengths(lake: Any) -> None:
@@ -243,7 +260,7 @@ def test_retried_tasks_leave_no_rows(lake: Any) -> None:
     from tamis.spark.write.spark_write import commit_rows, write_rows
 
     table = tamis.open(lake.folder / "db" / "t")
-    options = switches(lake.spark, bridge(lake.spark), {}, {})
+    options = switches(lake.spark, bridge(lake.spark), {}, table.snapshot.head)
     abandoned = write_rows(lake.spark.range(10), table.store, table.snapshot.head, options)
     taken = write_rows(lake.spark.range(10), table.store, table.snapshot.head, options)
     assert abandoned

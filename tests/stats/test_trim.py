@@ -244,6 +244,18 @@ def test_a_trimmed_column_is_named_so() -> None:
     assert decided("long > 'ê'", 100_000)[0]
 
 
+def test_a_column_whose_counts_were_dropped_too_is_named_so(tmp_path: Path) -> None:
+    names, none = [f"c{i}" for i in range(30)], {"tamis.stats.budget_bytes": "0"}
+    table = tamis.create(tmp_path / "t", pa.schema([(name, pa.int64()) for name in names]), properties=none)
+    table.append(pa.table({name: [1, 2] for name in names}))
+    assert "no statistics for c29: trimmed" in str(table.scan("c29 > 2").explain())
+    other = tamis.create(tmp_path / "o", "c BIGINT", properties={"tamis.stats.collect": "off"})
+    other.append(pa.table({"c": [1, 2]}))
+    shown = str(other.scan("c > 2").explain())
+    assert "no statistics for c" in shown
+    assert "trimmed" not in shown, "they were never collected"
+
+
 def test_the_budget_grows_with_the_rows(tmp_path: Path) -> None:
     """Every 65,536 rows, begun or whole, have the budget once: what a part of one row fewer must drop, one of a row more keeps."""
     assert [budget(None, rows) for rows in (0, 1, 65_536, 65_537, 131_072, 131_073)] == [

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from tamis.core.pruning import ColumnEvidence
 from tamis.core.schema import difference
 from tamis.core.stats import TableEvidence
-from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS
+from tamis.core.stats.statistics_columns import DROPPED, EXCESS
 from tamis.core.types import Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.layout.clustering_quality import Clustering

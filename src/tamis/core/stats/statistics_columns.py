@@ -34,6 +34,10 @@ space.
 
 LO_EXACT, HI_EXACT, NO_ROOM = 1, 2, 4
 
+DROPPED = "statistics_dropped"
+"""The number of a part's statistics that were dropped for lack of space."""
+EXCESS = "statistics_excess_bytes"
+"""The bytes of a part's statistics beyond their budget, which kept statistics can cause."""
 
 Figure = tuple[str, pa.DataType, Any]
 """A statistics column: its name, type, and value for one piece."""

@@ -16,6 +16,7 @@ from tamis.core.schema.widening import widens
 from tamis.core.stats.columns.value_sets import MOST
 from tamis.core.stats.statistics_columns import (
     COUNTS,
+    DROPPED,
     HI_EXACT,
     LO_EXACT,
     NO_ROOM,
@@ -96,9 +97,11 @@ class Decoder:
         return Bounds(lo, hi, _flag(flags, LO_EXACT, lo), _flag(flags, HI_EXACT, hi))
 
     def no_room(self, column_id: int) -> pa.BooleanArray:
-        """Return where bounds were dropped for lack of space."""
-        flags = self._take(count_name(column_id, "exact"), COUNTS["exact"])
-        return pc.fill_null(pc.not_equal(pc.bit_wise_and(flags, pa.scalar(NO_ROOM, flags.type)), 0), False)
+        """Return where bounds were dropped for lack of space, alone or with all other statistics of the column."""
+        flags, nulls = (self._take(count_name(column_id, kind), COUNTS[kind]) for kind in ("exact", "nulls"))
+        bounds = pc.fill_null(pc.not_equal(pc.bit_wise_and(flags, pa.scalar(NO_ROOM, flags.type)), 0), False)
+        dropped = pc.fill_null(pc.greater(self._take(DROPPED, pa.int32()), 0), False)
+        return pc.or_(bounds, pc.and_(dropped, pc.and_(flags.is_null(), nulls.is_null())))
 
     def value_types(self, column_id: int) -> list[DataType]:
         """Return the types under which this column has value sets."""

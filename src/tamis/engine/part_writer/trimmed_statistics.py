@@ -8,10 +8,10 @@ from itertools import chain
 import pyarrow as pa
 
 from tamis.core.stats import Collector
-from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS, PACKED, packed
+from tamis.core.stats.json_paths.packed_paths import PACKED, packed
 from tamis.core.stats.json_paths.path_rows import table_of
 from tamis.core.stats.statistics_budget import Priorities, trim
-from tamis.core.stats.statistics_columns import Figure
+from tamis.core.stats.statistics_columns import DROPPED, EXCESS, Figure
 
 Places = Iterable[tuple[int, str]]
 

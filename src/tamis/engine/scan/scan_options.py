@@ -163,26 +163,28 @@ _SAID_ELSEWHERE = {
 }
 
 
-def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> None:
-    """Raise ``InvalidInput`` (``BAD_PROPERTY``) if ``tamis.stats.keep`` names what cannot be kept.
+def check_places(given: Mapping[str, str], schemas: Sequence[Schema], code: str = "BAD_PROPERTY") -> None:
+    """Raise ``InvalidInput`` if ``tamis.stats.keep`` names what cannot be kept.
 
-    A column of any of the schemas is known. Of a path below a document column only the form is checked.
+    The ``code`` is ``BAD_PROPERTY``, or ``BAD_OPTION`` for an option of one write. A column of any of the schemas is
+    known. Of a path below a document column only the form is checked.
     """
-    given = {key.lower(): value for key, value in properties.items()}
-    found = unfit(_names(given.get(_KEEP, "")), schemas)
+    names = {key.lower(): value for key, value in given.items()}.get(_KEEP, "")
+    found = unfit(_names(names), schemas)
     if found is None:
         return
     wrong, why = found
+    kind = "Option" if code == "BAD_OPTION" else "Property"
     if why is not None:
         raise InvalidInput(
-            f"Property {_KEEP} names {wrong!r}, which has no statistics of its own to keep.",
-            code="BAD_PROPERTY",
+            f"{kind} {_KEEP} names {wrong!r}, which has no statistics of its own to keep.",
+            code=code,
             name=wrong,
             remedy=f"{why[0].upper()}{why[1:]}.",
         )
     raise InvalidInput(
-        f"Property {_KEEP} names {wrong!r}, and there is no such column.",
-        code="BAD_PROPERTY",
+        f"{kind} {_KEEP} names {wrong!r}, and there is no such column.",
+        code=code,
         name=wrong,
         remedy="Columns are: "
         + listed(schemas[-1].names, wrong)

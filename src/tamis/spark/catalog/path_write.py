@@ -117,7 +117,7 @@ class PathWrite:
         return Definition(schema, self._cluster_by, dict(properties), comment, format_)
 
     def _rows(self, store: Store, head: Head) -> list[Any]:
-        options = switches(self._df.sparkSession, self._bridge, {}, head.properties)
+        options = switches(self._df.sparkSession, self._bridge, {}, head)
         if self._filter is None:
             return spark_write.write_rows(self._df, store, head, options)
         return spark_write.write_rows(

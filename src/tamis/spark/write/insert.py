@@ -95,7 +95,7 @@ class Insert:
     def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark always says false here
         table = self.builder.table
         df = dataframe(java_df)
-        options = switches(df.sparkSession, table.bridge, self.builder.options, table.head.properties)
+        options = switches(df.sparkSession, table.bridge, self.builder.options, table.head)
         try:
             table.result = self.builder.metrics.result = self.write(df, table, options)
         except TamisError as error:

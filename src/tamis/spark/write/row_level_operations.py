@@ -146,7 +146,7 @@ class ChangeWrite(ChangeWriteBuilder):
     def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark's signature
         table = self.change.table
         df = dataframe(java_df)
-        options = switches(df.sparkSession, table.bridge, self.options, table.head.properties)
+        options = switches(df.sparkSession, table.bridge, self.options, table.head)
         try:
             if self.change.verb == "merge" and len(self.change.scans) == 1:
                 df = narrow(df, table, self.change.scans[0])

@@ -43,7 +43,7 @@ def delete_where(table: LoadedTable, predicates: Any, given: dict[str, str]) -> 
     from pyspark.sql import SparkSession
 
     session = table.bridge.active_session() or SparkSession.active()
-    options = switches(session, table.bridge, given, table.head.properties)
+    options = switches(session, table.bridge, given, table.head)
     try:
         conjuncts = _conjuncts(table, predicates)
         found = matching(table.store, table.snapshot, conjuncts, options)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.stats.statistics_columns import DROPPED
 from tamis.core.types import Schema
 from tamis.errors import CorruptData
 from tamis.storage.commit_log.commit_objects import head_commit
@@ -234,7 +235,7 @@ class Snapshot:
 
     def _parts(self, mask: Bools | None, ids: frozenset[int]) -> pa.Table:
         external = EXTERNAL_COLUMNS if self.head.sources else ()
-        table = self._table("parts", (*PART_COLUMNS, *external), mask, ids)
+        table = self._table("parts", (*PART_COLUMNS, DROPPED, *external), mask, ids)
         state = self._live
         if not len(state.deleted):
             zeros, none = pa.array(np.zeros(len(table), dtype=np.int64)), pa.nulls(len(table), pa.binary())

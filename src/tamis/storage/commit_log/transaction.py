@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.schema import rows_fit
-from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS
+from tamis.core.stats.statistics_columns import DROPPED, EXCESS
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
 from tamis.storage.commit_log.checked_parts import check_checked
 from tamis.storage.commit_log.commit_landing import Landing, landed, notify_watchers

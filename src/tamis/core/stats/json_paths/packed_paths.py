@@ -15,12 +15,6 @@ from tamis.core.types.bounded_decoding import read_stream
 PACKED = "packed_paths"
 """The column of a manifest row; it is never stored."""
 
-DROPPED = "statistics_dropped"
-"""The number of a part's statistics that were dropped for lack of space."""
-
-EXCESS = "statistics_excess_bytes"
-"""The bytes of a part's statistics beyond their budget, which kept statistics can cause."""
-
 PATHS, UNION = "paths", "path_unions"
 """Tables of a segment: of its parts, and of their union."""
 

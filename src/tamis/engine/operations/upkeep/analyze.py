@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import Expr
-from tamis.core.stats.json_paths.packed_paths import DROPPED
+from tamis.core.stats.statistics_columns import DROPPED
 from tamis.engine.operations.layout.compact import UNLIMITED, Limits
 from tamis.engine.operations.layout.compaction_candidates import with_age
 from tamis.engine.operations.result import Progress
