@@ -92,6 +92,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture(autouse=True)
+def active_session(request: pytest.FixtureRequest) -> None:
+    """Make ``spark`` Java's active session: Spark keeps that of the last ``createDataFrame``, which may be another test's."""
+    if "spark" in request.fixturenames:
+        session = request.getfixturevalue("spark")
+        getattr(session._jvm, "org.apache.spark.sql.classic.SparkSession").setActiveSession(session._jsparkSession)
+
+
 def mark_cases_of_merges(items: list[pytest.Item]) -> None:
     """Mark with ``merge`` the cases that ``push_cases`` leaves to the tests of a merge; those that stay are spread evenly."""
     cases: dict[str, list[pytest.Item]] = {}

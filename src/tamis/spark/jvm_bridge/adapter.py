@@ -246,10 +246,19 @@ class Bridge:
     # --- sessions ---
 
     def active_session(self, otherwise: Any = None) -> Any:
-        """The SparkSession for which Java calls this thread; ``newSession`` and foreachBatch have others."""
+        """The SparkSession for which Java calls this thread; ``newSession`` and foreachBatch have others.
+
+        Java is asked. ``SparkSession.getActiveSession`` of PySpark returns the session of the last
+        ``createDataFrame``, by any thread, or else the first one of the process; it is all there is without
+        pinned threads, where Java answers on another thread.
+        """
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
-        return SparkSession.getActiveSession() or otherwise
+        if not self.pinned:
+            return SparkSession.getActiveSession() or otherwise
+        found = self.cls("org.apache.spark.sql.classic.SparkSession").getActiveSession()
+        return otherwise if found.isEmpty() else SparkSession(SparkContext._active_spark_context, found.get())
 
     # --- compiling ---
 
