@@ -41,6 +41,10 @@ class InternalSizes:
     """Maximum number of distinct values for which a part stores a column's value set."""
     set_sample_rows: int = 256
     """Rows of a block sampled to detect early that a column has too many values."""
+    map_keys: int = 32
+    """Maximum number of keys of a map column that have statistics of their own in a part."""
+    map_sample: int = 4_096
+    """Entries of a block sampled to detect early that most keys occur once."""
     document_paths: int = 500
     """Maximum number of JSON paths of a column with statistics in a part, besides kept ones."""
     document_sample: int = 64

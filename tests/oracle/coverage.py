@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import tamis
+from tamis.core.expr import Column
+from tamis.core.pruning.interpreter import Interpreter
+from tamis.core.pruning.value_spec import Spec
 from tamis.engine.scan.report.scan_report import Report
 from tamis.spark.scan.spark_scan import Scan
 from tests.oracle import streams as streams_of
@@ -22,9 +25,12 @@ READS_SOURCES = ("lazy", "eager", "metadata")
 STREAM = "stream"
 """Instead, where a micro-batch was read."""
 KINDS = (*OWNED, "free", STREAM, "embedded")
+PLACE = "statistics of a place"
+"""Decisions by the statistics of one position of an array or one key of a map."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
+_placed: Counter[str] = Counter()
 
 
 def watch() -> None:
@@ -45,6 +51,14 @@ def watch() -> None:
         return made
 
     setattr(Scan, "_narrowed", narrow)  # noqa: B010
+    of_place = Interpreter.place
+
+    def place(run: Interpreter, column: Column, ids: tuple[int, ...], name: str, rest: Spec) -> Spec:
+        found = of_place(run, column, ids, name, rest)
+        _placed[PLACE] += found is not rest
+        return found
+
+    setattr(Interpreter, "place", place)  # noqa: B010
 
 
 def kind_of(scan: Scan) -> str:
@@ -91,6 +105,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
+        self.features[PLACE] += _placed.pop(PLACE, 0)
         fresh = []
         for report in tamis.reports(12):
             if any(report is seen for seen in self._seen):
@@ -119,7 +134,8 @@ class Coverage:
         unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
         streams = [way for way in streams_of.FEATURES if not self.features[way]]
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
-        return [*pairs, *sources, *unread, *streams]
+        places = [PLACE] if not self.features[PLACE] else []
+        return [*pairs, *sources, *unread, *streams, *places]
 
     def as_dict(self) -> dict[str, Any]:
         return {

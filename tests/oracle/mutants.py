@@ -92,11 +92,24 @@ MUTANTS: tuple[Mutant, ...] = (
         ("elements of lists stand one position later", "yield position, elements", "yield position + 1, elements"),
     ),
     *_mutants(
-        "core/stats/collector.py",
-        ("the last batch widens no bound", "self._lows, self._highs = [self._least()], [self._greatest()]", "self._lows, self._highs = [self._lows[0]], [self._highs[0]]"),
+        "core/stats/columns/tally.py",
+        ("the last batch widens no bound", 'self._lows, self._highs = [self._pick(self._lows, "min")], [self._pick(self._highs, "max")]', "self._lows, self._highs = [self._lows[0]], [self._highs[0]]"),
         ("NULLs are not counted", "self.nulls += array.null_count", "self.nulls += 0"),
         ("NaNs are not counted", "        self.nans += nans\n", "        self.nans += 0\n"),
-        ("the highs are the lows", '_pick(self._highs, self.measured, "max")', '_pick(self._highs, self.measured, "min")'),
+        ("the highs are the lows", 'cut_high(self._pick(self._highs, "max"))', 'cut_high(self._pick(self._highs, "min"))'),
+    ),
+    *_mutants(
+        "core/stats/columns/placed_statistics.py",
+        ("a position is one too far", "found[str(position)] = starts + position", "found[str(position + 1)] = starts + position"),
+        ("longer arrays do not count", "self._longer = self._longer or bool(len(sizes) and sizes.max() > POSITIONS)", "self._longer = False"),
+    ),
+    *_mutants(
+        "core/stats/columns/map_keys.py",
+        ("keys without room do not count", "self.listed = self.listed and len(fit) == len(fresh)", "self.listed = True"),
+    ),
+    *_mutants(
+        "core/stats/place_tables.py",
+        ("a place that is not listed is nowhere", "absent = self._listed & (times == 0)", "absent = places.known & (times == 0)"),
     ),
     *_mutants(
         "core/stats/columns/value_sets.py",
@@ -113,6 +126,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *_mutants(
         "core/stats/statistics_union.py",
         ("a segment's bound ignores unknown ones", "if pc.any(unknown).as_py() or not len(bound):", "if not len(bound):"),
+        ("a segment's place needs one part that has it", 'if piece is not None and not piece[count_name(column_id, "count")].null_count:', "if piece is not None:"),
         ("a segment's lower bound is its highest", '_outermost(bounds.lo, bounds.lo_exact, empty, "min")', '_outermost(bounds.lo, bounds.lo_exact, empty, "max")'),
     ),
     *_mutants(

@@ -195,6 +195,8 @@ class Predicates:
         makers: list[Callable[[], str | None]] = (
             [self._plain] * 4 + [self._numbers] * 2 + [self._instants] * 2 + [self._texts, self._nested, self._two]
         )
+        if self.named("array", "map") is not None:
+            makers += [self._nested] * 2
         return self.rng.choice(makers)() or self._plain()
 
     def number(self) -> str:
@@ -288,7 +290,11 @@ class Predicates:
                     (
                         f"array_contains({x}, {n})",
                         f"size({x}) {op} {n % 3}",
-                        f"get({x}, 0) {op} {n}",
+                        f"get({x}, {rng.randrange(4)}) {op} {n}",
+                        f"{x}[{rng.randrange(2)}] {op} {n}",
+                        f"element_at({x}, {rng.choice((1, 1, 2, -1))}) {op} {n}",
+                        f"try_element_at({x}, {rng.choice((1, 2, 3, -1))}) {op} {n}",
+                        f"get({x}, {rng.randrange(3)}) IS {rng.choice(('', 'NOT '))}NULL",
                         f"{x} IS NULL",
                         f"exists({x}, e -> e > {n})",
                     )
@@ -296,7 +302,10 @@ class Predicates:
             case "map":
                 return rng.choice(
                     (
-                        f"try_element_at({x}, 'k1') {op} {n}",
+                        f"try_element_at({x}, 'k{rng.randrange(5)}') {op} {n}",
+                        f"{x}['{rng.choice(('k0', 'k3', 'n', 'none', 'a'))}'] {op} {n}",
+                        f"element_at({x}, '{rng.choice(('k2', 'n'))}') {op} {n}",
+                        f"{x}['{rng.choice(('k1', 'n', 'none'))}'] IS {rng.choice(('', 'NOT '))}NULL",
                         f"size({x}) {op} 1",
                         f"map_contains_key({x}, 'k2')",
                         f"{x} IS NULL",

@@ -87,6 +87,7 @@ class Oracle:
     def tour(self, stop: Callable[[Progress], bool]) -> None:
         """The fixed walk past every reader, and past every source of adopted tables."""
         self._walk(tour.HISTORY, tour.steps(), stop)
+        self._walk(tour.PLACED, tour.over_placed(), stop)
         for history in tour.ADOPTED:
             self._walk(history, tour.over_adopted(), stop)
         if (built := self._table_of(streams.HISTORY, "tour")) is not None:

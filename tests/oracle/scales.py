@@ -27,6 +27,8 @@ SMALL = {
     "index_block_rows": 16,
     "index_page_rows": 4,
     "index_whole_rows": 8,
+    "map_keys": 3,
+    "map_sample": 16,
     "index_cheap_bytes": 100,
     "index_few_rows": 16,
     "index_sample_parts": 2,

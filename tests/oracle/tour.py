@@ -69,6 +69,39 @@ OVER_ADOPTED = (
 )
 
 
+PLACED: h.History = (
+    h.Create({"k": "bigint", "ar": "array", "ma": "map"}),
+    *(
+        h.Append(
+            {
+                "k": [*rows],
+                "ar": [[k // ROWS, 9 - k // ROWS][: 1 + k % 2] for k in rows],
+                "ma": [[("low", k // ROWS), ("high", 9 - k // ROWS)][: 1 + k % 2] for k in rows],
+            }
+        )
+        for rows in (range(at * ROWS, at * ROWS + ROWS) for at in range(3))
+    ),
+)
+"""Arrays and maps whose positions and keys have other values in each part."""
+OVER_PLACED = (
+    "ar[0] = 1",
+    "get(ar, 1) = 7",
+    "try_element_at(ar, 2) IS NOT NULL AND ar[0] > 1",
+    "element_at(ar, 1) > 5",
+    "ma['low'] = 2",
+    "ma.high BETWEEN 8 AND 9",
+    "element_at(ma, 'high') IS NULL AND ma['low'] < 1",
+    "try_element_at(ma, 'none') = 1",
+)
+
+
+def over_placed() -> Iterator[tuple[Settings, Query]]:
+    """Settings and queries for the table of ``PLACED``."""
+    for lazy in ("on", "native"):
+        for text in OVER_PLACED:
+            yield USUAL | {"tamis.read.lazy": lazy}, Query(f"SELECT k FROM oracle_t0 WHERE {text}", EXACT, "tour")
+
+
 def over_adopted() -> Iterator[tuple[Settings, Query]]:
     """Settings and queries for tables of ``ADOPTED``."""
     for lazy in ("on", "off"):

@@ -19,7 +19,9 @@ FILTERS = {
     "c = 'ab'": 2, "c IN ('xy', 'mm')": 1, "c >= 'x'": 2, "size(arr) = 0": 2, "mp['z'] = 7": 2, "mp['z'] > 100": 3, "mp['none'] = 1": 3,
     "array_contains(arr, 11)": 2, "exists(arr, x -> x > 11)": 2, "try_element_at(arr, 1) = 3": 2, "cardinality(mp) = 1": 1,
     "get(lines, 0).sku = 'a3'": 2, "try_element_at(lines, 1).sku LIKE 'b%'": 2, "array_contains(lines.sku, 'b2')": 2, "try_element_at(lines, 2).qty > 5": 2,
-    "array_contains(transform(lines, l -> l.sku), 'a1')": 2, "ms['z'].v = 7": 2, "ms['k'].v > 1": 1, "exists(lines, l -> l.qty > 11)": 2, "get(lines, 0).qty IS NULL": 1,
+    "array_contains(transform(lines, l -> l.sku), 'a1')": 2, "ms['z'].v = 7": 2, "ms['k'].v > 1": 2, "exists(lines, l -> l.qty > 11)": 2, "get(lines, 0).qty IS NULL": 1,
+    "get(arr, 0) = 3": 2, "get(arr, 1) = 3": 3, "try_element_at(arr, 2) IS NOT NULL": 1, "mp['k'] = 2": 2, "mp.k = 2": 2, "element_at(mp, 'k') = 7": 3, "try_element_at(mp, 'z') = 8": 2,
+    "mp['k'] IS NOT NULL": 2, "get(lines.sku, 0) = 'a2'": 2,
     "hash(id) = 3 AND id > 100": 3, "id & 1 = 1 AND id < 3": 2,
 }  # fmt: skip
 """And how many of the three parts are skipped."""

@@ -17,7 +17,7 @@ from tamis.core.expr.coerce import is_numeric
 from tamis.core.expr.functions.cast.casts import lossless
 from tamis.core.expr.tree import Column
 from tamis.core.pruning.evidence import ColumnEvidence, Evidence
-from tamis.core.pruning.value_spec import NO, Spec, below, known, unknown, where
+from tamis.core.pruning.value_spec import NO, Spec, below, choose, known, unknown, where
 from tamis.core.types import BINARY_COLLATION, DOUBLE, FLOAT, INTEGER, VARIANT, DataType, String
 from tamis.core.types.arrow import to_arrow_type
 
@@ -59,6 +59,30 @@ def element_spec(data_type: DataType, ids: tuple[int, ...], evidence: Evidence) 
         return Spec(data_type, spec.lo, spec.hi, spec.value & some, spec.null & some, NO, spec.nan & some), True
     except Exception:  # noqa: BLE001  (as above)
         return top, False
+
+
+def place_spec(
+    data_type: DataType, ids: tuple[int, ...], place: str, rest: Spec, evidence: Evidence
+) -> tuple[Spec, bool]:
+    """Return the spec of an array's elements at a position, or a map's values under a key, and whether any is known.
+
+    It is ``rest``, the spec by all elements or values, where nothing is known of the place, or where its bounds lie
+    outside of theirs, so that one of the two is wrong.
+    """
+    try:
+        ask = getattr(evidence, "place", None)
+        found = ask(ids, place) if ask is not None else None
+        if found is None:
+            return rest, False
+        one = _read(data_type, found, len(evidence), None)
+        count, has_count = _whole(found.count, len(evidence))
+        some = ~(has_count & (count == 0))
+        trusted = np.broadcast_to(has_count & ~below(one.lo, rest.lo) & ~below(rest.hi, one.hi), (len(evidence),))
+        lo, hi = (pc.coalesce(a, b) for a, b in ((one.lo, rest.lo), (one.hi, rest.hi)))
+        spec = Spec(data_type, lo, hi, one.value & some, one.null & some, NO, one.nan & some)
+        return choose(trusted, spec, rest), bool(trusted.any())
+    except Exception:  # noqa: BLE001  (as above)
+        return rest, False
 
 
 def size_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:

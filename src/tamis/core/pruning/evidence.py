@@ -107,6 +107,14 @@ class NestedEvidence(Evidence, Protocol):
         """
         ...
 
+    def place(self, ids: tuple[int, ...], place: str) -> ColumnEvidence | None:
+        """Return the statistics of an array's elements at one position, or of a map's values under one key.
+
+        ``count`` is the number of elements there; of a map, the number of maps, where a missing key is a NULL. It is
+        NULL where nothing is known of the place.
+        """
+        ...
+
     def sizes(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
         """Return the statistics of the sizes of an array or map, as integers."""
         ...

@@ -12,7 +12,7 @@ from tamis.core.expr.functions.datetime.clock_columns import now_range
 from tamis.core.expr.json_codec.json_path import Steps, stored
 from tamis.core.expr.to_sql import short_sql
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Moving, Opaque
-from tamis.core.pruning.column_specs import column_spec, element_spec, size_spec
+from tamis.core.pruning.column_specs import column_spec, element_spec, place_spec, size_spec
 from tamis.core.pruning.evidence import DocumentEvidence, Evidence
 from tamis.core.pruning.generated_facts import GeneratedFacts
 from tamis.core.pruning.logic_rules import transfer
@@ -111,6 +111,13 @@ class Interpreter:
         spec, found = element_spec(data_type, ids, self.evidence)
         if not found:
             self.notes.append(f"no statistics for the elements of {name}")
+        return spec
+
+    def place(self, column: Column, ids: tuple[int, ...], place: str, rest: Spec) -> Spec:
+        """Return the spec of the elements at a position or of the values under a key; ``rest`` where unknown."""
+        spec, found = place_spec(rest.type, ids, place, rest, self.evidence)
+        if found and column.name not in self.used:
+            self.used.append(column.name)
         return spec
 
     def size(self, column: Column) -> Spec:

@@ -38,6 +38,7 @@ class Inside(Protocol):
     def __call__(self, expr: Expr) -> Abstract: ...
     def column(self, column: Column) -> Spec: ...
     def inside(self, data_type: DataType, ids: tuple[int, ...], name: str) -> Spec: ...
+    def place(self, column: Column, ids: tuple[int, ...], place: str, rest: Spec) -> Spec: ...
     def size(self, column: Column) -> Spec: ...
 
 
@@ -57,15 +58,15 @@ def _column_of(source: Expr) -> Column | None:
     return inner if isinstance(inner, Column) else None
 
 
-def _members(run: Inside, call: Call) -> tuple[Spec, Column] | None:
-    """Return the spec of the elements that ``call`` reads and their column, or None if unknown."""
+def _members(run: Inside, call: Call) -> tuple[Spec, Column, tuple[int, ...]] | None:
+    """Return the spec of the elements that ``call`` reads, their column and the ids to them; None if unknown."""
     source = call.args[0]
     of_each = isinstance(source, Call) and source.function == "array_field"
     column, found = _column_of(source), inside.members(source if of_each and isinstance(source, Call) else call)
     if column is None or found is None or (of_each and inside.path_of(call)):
         return None
     kind, ids = found
-    return run.inside(kind, ids, column.name), column
+    return run.inside(kind, ids, column.name), column, ids
 
 
 def unknown_array(run: Inside, call: Call) -> Abstract:
@@ -82,9 +83,12 @@ def element(run: Inside, call: Call) -> Abstract:
         return _of_split(run, call, source, index)
     if (found := _members(run, call)) is None:
         return _unknown(call)
-    one, column = found
+    one, column, ids = found
     sizes, at = run.size(column), spec_of(run(index))
     zero_based = call.function == "element"
+    position = _position(index, zero_based)
+    if position is not None:
+        one = run.place(column, ids, str(position), one)
     reached = _reached(at, sizes, 0 if zero_based else 1)
     asked = sizes.value & (at.value | at.nan)
     lenient_zero = NO if zero_based else asked & ~(below(at.hi, _integer(0)) | below(_integer(0), at.lo))
@@ -117,6 +121,13 @@ def _of_split(run: Inside, call: Call, source: Call, index: Expr) -> Abstract:
 _MOST_PIECES = 16
 
 
+def _position(index: Expr, zero_based: bool) -> int | None:
+    """Return the position from 0 on that a constant index names; None if it counts from the end or is not constant."""
+    at = index.value if isinstance(index, Literal) else None
+    first = 0 if zero_based else 1
+    return at - first if isinstance(at, int) and at >= first else None
+
+
 def _integer(value: int) -> pa.Scalar:
     return pa.scalar(value, pa.int32())
 
@@ -137,10 +148,14 @@ def map_value(run: Inside, call: Call) -> Abstract:
     if not (isinstance(source, Column) and isinstance(source.type, Map)) or (found := _members(run, call)) is None:
         return _unknown(call)
     keys = run.inside(source.type.key.type, (*source.ids, source.type.key.id), source.name)
-    values, _ = found
+    values, _, ids = found
     whole, key = run.size(source), spec_of(run(wanted))
-    hit = whole.value & compared("eq", keys, key).true
-    out = Spec(call.type, values.lo, values.hi, hit & values.value, YES, key.fail, hit & values.nan)
+    hit = compared("eq", keys, key).true
+    one = replace(values, value=hit & values.value, null=YES, nan=hit & values.nan)
+    if isinstance(wanted, Literal) and isinstance(wanted.value, str):
+        one = run.place(source, ids, wanted.value, one)
+    value, nan = whole.value & one.value, whole.value & one.nan
+    out = Spec(call.type, one.lo, one.hi, value, whole.null | (whole.value & one.null), key.fail, nan)
     return truth_of(out) if call.type == BOOLEAN else out
 
 
@@ -148,7 +163,7 @@ def array_contains(run: Inside, call: Call) -> Abstract:
     """Bound ARRAY_CONTAINS as an equality with any of the elements."""
     if (found := _members(run, call)) is None:
         return _unknown(call)
-    (one, column), value = found, spec_of(run(call.args[1]))
+    (one, column, _), value = found, spec_of(run(call.args[1]))
     out = _folded(run.size(column), compared("eq", one, value))
     return Truth(out.true, out.false, out.null | value.null, value.fail)
 

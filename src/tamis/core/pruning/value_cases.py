@@ -79,6 +79,9 @@ class Divided:
     def elements(self, ids: Ids) -> Any:
         return _taken(self._asked("elements", ids), self._at)
 
+    def place(self, ids: Ids, place: str) -> Any:
+        return _taken(self._asked("place", ids, place), self._at)
+
     def sizes(self, ids: Ids) -> Any:
         return _taken(self._asked("sizes", ids), self._at)
 

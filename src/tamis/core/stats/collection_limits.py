@@ -14,17 +14,25 @@ from tamis.core.types import Field, Schema
 
 _LEAST_ROOM = 16 * 2**10
 """Bytes below which a budget limits no collection, so that a small budget of a narrow table is trimmed as any other."""
-_LEAF, _TEXT, _DOCUMENTS = 40, 64, 256
-"""Bytes that statistics take at least: of a plain leaf, of a text, and besides of a column of documents."""
+_LEAF, _TEXT, _DOCUMENTS, _PLACES = 40, 64, 256, 256
+"""Bytes that statistics take at least: of a plain leaf, of a text, and besides of documents, or of single places."""
 
 
 @dataclass(slots=True)
 class CollectionLimits:
-    """The top-level columns to collect, and how many columns of documents, besides those in ``named``."""
+    """The top-level columns to collect, and how many columns of documents and of places, besides those in ``named``."""
 
     fields: frozenset[int]
     named: frozenset[int]
     documents: int
+    places: int
+
+    def admits_places(self, identifier: int) -> bool:
+        """Return whether to collect single positions or keys of another array or map column, and count it."""
+        if identifier in self.named:
+            return True
+        self.places -= 1
+        return self.places >= 0
 
     def admits_documents(self, identifier: int) -> bool:
         """Return whether to collect another column's documents, and count it."""
@@ -42,7 +50,7 @@ def limits_within(schema: Schema, room: int, named: Collection[int]) -> Collecti
         if left > 0 or any(one.id in named for one in _all(field)):
             fields.add(field.id)
         left -= sum(_TEXT if collects(one.type) else _LEAF for one in _all(field) if not one.type.children)
-    return CollectionLimits(frozenset(fields), frozenset(named), room // _DOCUMENTS)
+    return CollectionLimits(frozenset(fields), frozenset(named), room // _DOCUMENTS, room // _PLACES)
 
 
 def _all(field: Field) -> list[Field]:

@@ -12,29 +12,23 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.core.stats.collection_limits import CollectionLimits
-from tamis.core.stats.columns.bounds import count_nans, cut_high, cut_low, extremes
+from tamis.core.stats.columns.placed_statistics import PlacedStatistics, has_places
+from tamis.core.stats.columns.tally import Tally
 from tamis.core.stats.columns.value_sets import ValueSetCollector, listable
 from tamis.core.stats.json_paths.path_collector import PathCollector, collects
 from tamis.core.stats.json_paths.path_rows import Paths, table_of
 from tamis.core.stats.statistics_columns import (
     COUNTS,
-    HI_EXACT,
-    LO_EXACT,
     VALUES,
     Figure,
     bound_name,
     count_name,
     has_bounds,
 )
-from tamis.core.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema, Struct
-from tamis.core.types.arrow import orderable, to_arrow_type
-
-_PENDING = 64
-"""Batch extremes that are buffered before they are merged: merging costs as much as a batch."""
-
+from tamis.core.types import INTEGER, Array, DataType, Field, Map, Schema, Struct
+from tamis.core.types.arrow import to_arrow_type
 
 KeptByColumn = Mapping[int, tuple[list[str], list[str]]]
 """Kept and recently used paths, by column id."""
@@ -70,6 +64,8 @@ class Collector:
         for node in (node for top in self._nodes for node in top.walk() if limits is not None):
             if node.paths is not None and limits is not None:
                 node.paths.limited(partial(limits.admits_documents, node.id))
+            if node.placed is not None and limits is not None and not limits.admits_places(node.id):
+                node.placed = None
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Add a batch whose columns are those of the schema, in order, in their Arrow types."""
@@ -95,7 +91,7 @@ class Collector:
 
     def nans(self) -> dict[int, int]:
         """Return the number of NaNs so far in each floating-point leaf, by column id."""
-        return {node.id: node.nans for top in self._nodes for node in top.walk() if node.floating}
+        return {n.id: n.tally.nans for top in self._nodes for n in top.walk() if n.tally.floating}
 
 
 class _Node:
@@ -107,16 +103,15 @@ class _Node:
         self.children = [
             _Node(child, repeated=inside, bounds_only=bounds_only, kept=kept) for child in field.type.children
         ]
-        self.sized, self.floating = isinstance(field.type, Array | Map), field.type in (FLOAT, DOUBLE)
-        self.bounded = self.sized or has_bounds(field.type)
-        self.measured: DataType = INTEGER if self.sized else field.type
-        """The type of the bounds: for arrays and maps, that of their sizes."""
-        self.count = self.nulls = self.nans = 0
+        self.sized = isinstance(field.type, Array | Map)
+        measured: DataType | None = field.type if has_bounds(field.type) else None
+        self.tally = Tally(INTEGER if self.sized else measured)
+        """Counts and bounds; the bounds of arrays and maps are those of their sizes."""
         collected = not bounds_only and not repeated and collects(field.type)
         self.paths = PathCollector(field.type, *kept.get(field.id, ())) if collected else None
         self._values = ValueSetCollector() if not (bounds_only or repeated) and listable(field.type) else None
-        self._lows: list[pa.Scalar] = []
-        self._highs: list[pa.Scalar] = []
+        placed = self.sized and not bounds_only and not repeated
+        self.placed = PlacedStatistics(field.type) if placed and has_places(field.type) else None
 
     def walk(self) -> Iterator[_Node]:
         yield self
@@ -125,49 +120,35 @@ class _Node:
 
     def update(self, array: pa.Array) -> None:
         """Add values in which the parents' NULLs are already applied."""
-        self.count += len(array)
-        self.nulls += array.null_count
-        if self.bounded:
-            self._widen(_sizes(array) if self.sized else array)
+        self.tally.update(array, _sizes(array) if self.sized else None)
         if self._values is not None:
             self._values.update(array)
         if self.paths is not None:
             self.paths.update(array)
-        for child, values in zip(self.children, _below(self.type, array), strict=True):
+        below = _below(self.type, array)
+        if self.placed is not None:
+            self.placed.update(array, below)
+        for child, values in zip(self.children, below, strict=True):
             child.update(values)
 
-    def _widen(self, array: pa.Array) -> None:
-        nans = count_nans(array) if self.floating else 0
-        self.nans += nans
-        if array.null_count + nans == len(array):
-            return
-        low, high = extremes(array, nans)
-        self._lows.append(low)
-        self._highs.append(high)
-        if len(self._lows) >= _PENDING:
-            self._lows, self._highs = [self._least()], [self._greatest()]
-
-    def _least(self) -> pa.Scalar:
-        return _pick(self._lows, self.measured, "min")
-
-    def _greatest(self) -> pa.Scalar:
-        return _pick(self._highs, self.measured, "max")
-
     def figures(self) -> Iterator[Figure]:
-        if self.bounded:
-            (low, low_exact), (high, high_exact) = cut_low(self._least()), cut_high(self._greatest())
+        tally = self.tally
+        if tally.measured is not None:
+            low, high, exact = tally.bounds()
             for kind, bound in (("lo", low), ("hi", high)):
-                yield bound_name(self.id, self.measured, kind), to_arrow_type(self.measured), bound
-            yield self._count("exact", LO_EXACT * low_exact + HI_EXACT * high_exact)
+                yield bound_name(self.id, tally.measured, kind), to_arrow_type(tally.measured), bound
+            yield self._count("exact", exact)
         if self._values is not None:
             yield bound_name(self.id, self.type, VALUES), pa.list_(to_arrow_type(self.type)), self._values.finish()
-        yield self._count("nulls", self.nulls)
-        if self.floating:
-            yield self._count("nans", self.nans)
+        yield self._count("nulls", tally.nulls)
+        if tally.floating:
+            yield self._count("nans", tally.nans)
         if self.repeated:
-            yield self._count("count", self.count)
+            yield self._count("count", tally.count)
         for child in self.children:
             yield from child.figures()
+        if self.placed is not None:
+            yield from self.placed.figures()
 
     def _count(self, kind: str, value: int) -> Figure:
         return count_name(self.id, kind), COUNTS[kind], value
@@ -178,14 +159,6 @@ def _sizes(array: pa.Array) -> pa.Array:
     offsets = array.offsets.to_numpy(zero_copy_only=False)
     null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array((offsets[1:] - offsets[:-1]).astype("int32"), mask=null)
-
-
-def _pick(scalars: list[pa.Scalar], data_type: Any, which: str) -> pa.Scalar:
-    arrow = to_arrow_type(data_type)
-    if len(scalars) == 1:
-        return scalars[0]
-    best = pc.min_max(orderable(pa.array(scalars, arrow)))[which]
-    return best if best.type == arrow else best.cast(arrow)
 
 
 def _below(data_type: Any, array: pa.Array) -> list[pa.Array]:

@@ -1,11 +1,12 @@
 """Limits a part's statistics to a number of bytes that grows with its rows.
 
 Invariant: no bound ever moves inward; what is dropped is unknown. Value sets are dropped first; then texts
-are shortened; then paths of JSON documents are dropped, positions of lists first, then the deepest and most
-mixed; then bounds of columns, the longest first; then the columns of clustering tuples from the last one on; then
-counts; then bounds of clustering columns, those of the first one last, and their counts. Statistics that recent
-filters used are dropped after all others, and those that ``tamis.stats.keep`` names are never dropped. A dropped
-path is noted in the row above it, so that it is not taken for absent.
+are shortened; then positions of arrays and keys of maps are dropped; then paths of JSON documents, positions of
+lists first, then the deepest and most mixed; then bounds of columns, the longest first; then the columns of
+clustering tuples from the last one on; then counts; then bounds of clustering columns, those of the first one last,
+and their counts. Statistics that recent filters used are dropped after all others, and those that
+``tamis.stats.keep`` names are never dropped. A dropped path is noted in the row above it, so that it is not taken
+for absent.
 
 The cost is linear in the number of statistics: sizes are kept incrementally, and Arrow arrays are built once,
 from what is left.
@@ -36,7 +37,17 @@ from tamis.core.stats.json_paths.path_rows import (
     list_of_position,
     nearest_ancestor,
 )
-from tamis.core.stats.statistics_columns import BOUNDS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES, Figure
+from tamis.core.stats.statistics_columns import (
+    BOUNDS,
+    HI_EXACT,
+    LISTED,
+    LO_EXACT,
+    NO_ROOM,
+    PLACED,
+    PLACES,
+    VALUES,
+    Figure,
+)
 
 BYTES = 64 * 2**10
 """The default budget of a part of up to ``ROWS`` rows."""
@@ -147,6 +158,13 @@ class _Ledger:
         self._flag(identifier, LO_EXACT | HI_EXACT, NO_ROOM)
         self.dropped += 1
 
+    def drop_places(self, identifier: int) -> bool:
+        """Drop the statistics of single positions or keys, all together; return whether there were any."""
+        kinds = [k for k in self.columns[identifier].figures if k in (PLACES, LISTED) or k.startswith(PLACED)]
+        held = self.drop(identifier, kinds)
+        self.dropped += held > 0
+        return held > 0
+
     def drop_counts(self, identifier: int) -> None:
         """Drop all of a column's figures but its bounds."""
         counts = [kind for kind in self.columns[identifier].figures if kind not in BOUNDS]
@@ -229,6 +247,9 @@ def _reductions(ledger: _Ledger, priorities: Priorities) -> Iterator[None]:
             for identifier in columns:
                 ledger.shorten_bounds(identifier, length)
             yield
+        for identifier in reversed(columns):
+            if ledger.drop_places(identifier):
+                yield
         for identifier, path, _ in sorted(of_paths(last), key=_usefulness):
             ledger.drop_path(identifier, path)
             yield

@@ -32,6 +32,13 @@ The bits of ``exact``: 0 the lower bound occurs, 1 the upper bound occurs, 2 bou
 space.
 """
 
+PLACES, PLACED, LISTED = "places", "placed_", "listed"
+"""The kinds of statistics of single positions and keys (see ``placed_statistics``).
+
+They are the list of places, lists of bounds and counts, which have a prefix before the kinds of columns, and whether
+all places are listed.
+"""
+
 LO_EXACT, HI_EXACT, NO_ROOM = 1, 2, 4
 
 DROPPED = "statistics_dropped"

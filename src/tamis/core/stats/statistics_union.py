@@ -12,7 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.stats.columns import value_sets
-from tamis.core.stats.statistics_columns import COUNTS, HI_EXACT, LO_EXACT, VALUES, bound_name, count_name
+from tamis.core.stats.place_tables import PlaceTables, placed_ids, placed_name, placed_names
+from tamis.core.stats.statistics_columns import (
+    COUNTS,
+    HI_EXACT,
+    LISTED,
+    LO_EXACT,
+    PLACES,
+    VALUES,
+    bound_name,
+    count_name,
+)
 from tamis.core.stats.statistics_decoding import Decoder, reads_as
 from tamis.core.types import DataType
 from tamis.core.types.arrow import orderable, to_arrow_type
@@ -22,6 +32,7 @@ def union(table: pa.Table) -> pa.Table:
     """Return one row of statistics columns for all rows of a manifest (with its column ``rows``)."""
     decoder = Decoder(table)
     columns = {name: array for column_id in decoder.ids() for name, array in _column(decoder, column_id)}
+    columns |= {name: array for column_id in placed_ids(table) for name, array in _placed(table, column_id)}
     return pa.table(columns) if columns else pa.table({"_": [None]}).select([])
 
 
@@ -70,3 +81,29 @@ def _outermost(bound: pa.Array, exact: pa.BooleanArray, empty: pa.BooleanArray, 
 
 def _total(counts: pa.Int64Array) -> pa.Array:
     return pa.array([None if counts.null_count else pc.sum(counts, min_count=0).as_py()], pa.int64())
+
+
+def _placed(table: pa.Table, column_id: int) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the union of the statistics of single positions and keys: of the places that are known in all pieces."""
+    if table.num_rows == 1:
+        yield from ((name, table.column(name).combine_chunks()) for name in placed_names(table, column_id))
+        return
+    found: dict[str, dict[str, pa.Array]] = {}
+    tables = PlaceTables(table, column_id)
+    places, listed = tables.candidates()
+    for place in places:
+        piece = tables.at(place)
+        if piece is not None and not piece[count_name(column_id, "count")].null_count:
+            found[place] = dict(_column(Decoder(piece), column_id))
+    yield count_name(column_id, PLACES), _listed(list(found), pa.string())
+    yield count_name(column_id, LISTED), pa.array([listed and len(found) == len(places)])
+    for name in next(iter(found.values()), {}):
+        of_each = [columns.get(name) for columns in found.values()]
+        if all(array is not None for array in of_each):
+            values = pa.concat_arrays(of_each)
+            yield placed_name(name), _listed(values, values.type)
+
+
+def _listed(values: pa.Array | list[str], kind: pa.DataType) -> pa.ListArray:
+    """Return a column of one list."""
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), pa.array(values, kind))

@@ -8,6 +8,7 @@ piece unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -24,6 +25,7 @@ from tamis.core.stats.columns.bounds import cut_high, cut_low
 from tamis.core.stats.columns.clustering_tuples import Edges, edges
 from tamis.core.stats.columns.value_sets import listable
 from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.stats.place_tables import PlaceTables
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.stats.statistics_decoding import Decoder
 from tamis.core.types import DOUBLE, FLOAT, INTEGER, VARIANT, Array, DataType, Field, Map, Schema
@@ -42,6 +44,7 @@ class TableEvidence:
         self._pieces = (
             _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
         )
+        self._placed: dict[tuple[tuple[int, ...], str], ColumnEvidence | None] = {}
         self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
         self._generated: list[tuple[GeneratedColumn, Mask]] | None = None
         self.specs: dict[Any, Any] = {}
@@ -82,6 +85,38 @@ class TableEvidence:
     def elements(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
         """Return the evidence of an array's elements, a map's keys or values, or a field below them."""
         return self.column(ids)
+
+    def place(self, ids: tuple[int, ...], place: str) -> ColumnEvidence | None:
+        """Return the evidence of an array's elements at a position, or of a map's values under a key, or None.
+
+        ``ids`` lead to the element or value, or to a field of structs in it. Of an array, ``count`` is the number of
+        elements at the position; a map that lacks the key counts as one with a NULL. The count is NULL where nothing
+        is known of the place.
+        """
+        if (ids, place) not in self._placed:
+            self._placed[ids, place] = self._place(ids, place)
+        return self._placed[ids, place]
+
+    def places(self, ids: tuple[int, ...]) -> list[str]:
+        """Return the positions or keys of the element or value at the end of ``ids`` that pieces list."""
+        return PlaceTables(self._table, ids[-1]).candidates()[0]
+
+    def _place(self, ids: tuple[int, ...], place: str) -> ColumnEvidence | None:
+        path = self._path(ids)
+        held = [at for at, field in enumerate(path or ()) if isinstance(field.type, Array | Map)]
+        if path is None or len(held) != 1 or held[0] == len(path) - 1:
+            return None
+        found = PlaceTables(self._table, ids[-1]).at(place)
+        if found is None:
+            return None
+        stored = self._stored(path[-1], Decoder(found), repeated=True)
+        container = self.column(ids[: held[0] + 1]) if isinstance(path[held[0]].type, Map) else None
+        if container is not None:
+            missing = pc.subtract(pc.subtract(container.count, container.nulls), stored.count)
+            missing = pc.if_else(pc.fill_null(pc.less(missing, 0), True), pa.scalar(None, pa.int64()), missing)
+            count, nulls = (pc.add(some, missing) for some in (stored.count, stored.nulls))
+            stored = replace(stored, count=count, nulls=nulls)
+        return _consistent(stored)
 
     def sizes(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
         """Return the sizes of an array or map, stored as integer bounds under its own id."""
@@ -142,7 +177,7 @@ class TableEvidence:
         if path is None:
             return None
         field, repeated = path[-1], any(isinstance(above.type, Array | Map) for above in path[:-1])
-        stored = self._stored(field, repeated)
+        stored = self._stored(field, self._decoder, repeated=repeated)
         if not repeated:
             for schema in self._schemas.values():
                 if field.id not in schema.by_id:
@@ -156,8 +191,7 @@ class TableEvidence:
                 return [schema.by_id[i] for i in ids]
         return None
 
-    def _stored(self, field: Field, repeated: bool) -> ColumnEvidence:
-        decoder = self._decoder
+    def _stored(self, field: Field, decoder: Decoder, *, repeated: bool) -> ColumnEvidence:
         count = decoder.count(field.id, "count") if repeated else decoder.rows()
         floating = field.type in (FLOAT, DOUBLE)
         nans = (

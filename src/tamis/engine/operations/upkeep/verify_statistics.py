@@ -100,6 +100,26 @@ class StatisticsCheck:
             ]
             if any(lies):
                 yield "STATISTICS_LIE", f"The statistics of column {f.name!r} do not hold for its values."
+            elif (place := _wrong_place(path, stored, true)) is not None:
+                above = self._schema.by_id[path[0]].name
+                yield "STATISTICS_LIE", f"The statistics of [{place}] in column {above!r} do not hold for its values."
+
+
+def _wrong_place(path: tuple[int, ...], stored: TableEvidence, true: TableEvidence) -> str | None:
+    """Return the first position or key whose statistics exclude a value of the part, or None."""
+    for place in dict.fromkeys((*stored.places(path), *true.places(path))):
+        mine, theirs = stored.place(path, place), true.place(path, place)
+        if mine is None or theirs is None:
+            continue
+        lies = [
+            pc.any(pc.not_equal(getattr(mine, kind), getattr(theirs, kind))).as_py()
+            for kind in ("count", "nulls", "nans")
+        ]
+        if _has_order(mine.lo):
+            lies += [pc.any(pc.greater(mine.lo, theirs.lo)).as_py(), pc.any(pc.less(mine.hi, theirs.hi)).as_py()]
+        if any(lies):
+            return place
+    return None
 
 
 def paths_of_parts(snapshot: Snapshot) -> dict[tuple[int, int], dict[int, pa.Table]]:

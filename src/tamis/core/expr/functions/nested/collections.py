@@ -106,7 +106,7 @@ for _name, _catalyst in (("element", ("GetArrayItem",)), ("element_at", ("Elemen
             partial=lambda _: Partial.ANYWHERE,
             moded=lambda _args, _type: True,
             lenient=True,
-            note="by the statistics of the elements",
+            note="by the statistics of the position, else of all elements",
         )
     )
 
@@ -137,7 +137,16 @@ def _value_of(call_: Call, args: list[Datum]) -> Evaluated:
     return Evaluated(descended(x.items.take(pa.array(np.maximum(at, 0), mask=at < 0)), _inner(call_), path_of(call_)))
 
 
-declare(Function("map_value", _key_resolve, _value_of, catalyst=("GetMapValue",), rule="map_value"))
+declare(
+    Function(
+        "map_value",
+        _key_resolve,
+        _value_of,
+        catalyst=("GetMapValue",),
+        rule="map_value",
+        note="by the statistics of the key, else of all keys and values",
+    )
+)
 
 
 @overload("element_at")
