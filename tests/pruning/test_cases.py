@@ -156,6 +156,63 @@ def test_cases_are_for_what_bounds_do_not_say(monkeypatch: pytest.MonkeyPatch) -
     ) == ["some"]
 
 
+def test_a_set_that_holds_the_constant_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases would prove nothing: the filter is true in one of them, and false in another."""
+    divided: list[int] = []
+    real = value_cases._expanded
+
+    def noted(*args: Any) -> Any:
+        divided.append(len(args[2]))
+        return real(*args)
+
+    monkeypatch.setattr(value_cases, "_expanded", noted)
+    assert decided("level = 'fatal'", MIXED, BAD) == ["some", "some"]
+    assert decided("level IS NOT NULL AND 'fatal' = level AND d IS NULL", MIXED, BAD) == ["some", "some"]
+    assert not divided
+    assert decided("level = 'fatal'", MIXED, piece(level=["a", "z"]), BAD) == ["some", "none", "some"]
+    assert divided == [1], "only the piece whose set lacks it, though its bounds hold it"
+
+
+def test_what_else_a_filter_says_of_the_column_divides_it() -> None:
+    some = piece(small=[3, 4], level=["a", "b"])
+    assert decided("small % 2 = 0 AND small = 3", some) == ["none"]
+    assert decided("small = 4 AND level = 'b' AND small % 2 = 0", some) == ["some"]
+    assert decided("small = 3 AND small = 4", some) == ["none"]
+    assert decided("level = 'a' AND concat(level, small) = 'a5'", some) == ["none"]
+    assert decided("level = 'a' OR small > 3", some) == ["some"]
+
+
+def test_leaving_cases_out_changes_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(11)
+    words, compared = ["a", "b", "c", "d"], 0
+    clauses = [
+        "level = 'b'",
+        "level IS NOT NULL",
+        "small = 3",
+        "small % 3 = 1",
+        "length(level) = 1",
+        "n > 4",
+        "s = 'c'",
+    ]
+    for _ in range(150):
+        pieces = [
+            piece(
+                level=[None if rng.random() < 0.1 else words[i] for i in rng.integers(0, 4, 3)],
+                s=[words[i] for i in rng.integers(0, 4, 3)],
+                small=rng.integers(0, 6, 3).tolist(),
+                n=rng.integers(0, 9, 3).tolist(),
+            )
+            for _ in range(6)
+        ]
+        text = " AND ".join(rng.choice(clauses, int(rng.integers(1, 5)), replace=False))
+        found = decided(text, *pieces)
+        with monkeypatch.context() as whole:
+            whole.setattr(value_cases, "_wanted", lambda *_: None)
+            assert found == decided(text, *pieces), text
+        compared += found.count("none")
+    assert compared > 100
+
+
 def test_planted_one_case_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: a piece counts as none where any of its cases is; a value is missing from the set."""
     assert decided("level LIKE '%tal'", MIXED) == ["some"]
@@ -176,6 +233,6 @@ def test_planted_one_case_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         value_cases,
         "_by_values",
-        lambda listed: whole(pa.array([[v for v in one if v != "fatal"] for one in listed.to_pylist()])),
+        lambda listed, _: whole(pa.array([[v for v in one if v != "fatal"] for one in listed.to_pylist()]), None),
     )
     assert decided("level LIKE '%tal'", piece(level=["fatal", "info", "warn"])) == ["none"]

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Mask, Numbers, build, raw
+from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build, raw, scalar
 from tamis.core.expr.json_codec.json_path import Steps
 from tamis.core.expr.registry import Claim, Partial
 from tamis.core.expr.time_zones import DAY, zone
-from tamis.core.expr.tree import Call, Column, Expr
+from tamis.core.expr.tree import Call, Column, Expr, Literal
 from tamis.core.pruning.evidence import ColumnEvidence, Evidence
 from tamis.core.types import DATE, INTEGRAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from tamis.sizes import SIZES
@@ -163,7 +163,7 @@ def _cases(conjuncts: Sequence[Expr], column: Column, evidence: Evidence) -> _Ca
         ask = getattr(evidence, "values", None)
         listed = ask(column.ids) if ask is not None else None
         if listed is not None:
-            return _by_values(listed)
+            return _by_values(listed, _wanted(conjuncts, column))
         if column.type in (*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ) and any(_loses(c, column) for c in conjuncts):
             return _by_range(column.type, evidence.column(column.ids), _zone(conjuncts))
     except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
@@ -171,12 +171,38 @@ def _cases(conjuncts: Sequence[Expr], column: Column, evidence: Evidence) -> _Ca
     return None
 
 
-def _by_values(listed: pa.ListArray) -> _Cases | None:
+def _by_values(listed: pa.ListArray, wanted: Datum | None) -> _Cases | None:
     sizes = pc.fill_null(pc.list_value_length(listed), 1).to_numpy().astype(np.int64)
     many = sizes > 1
     starts = np.where(many, np.cumsum(np.where(np.asarray(listed.is_valid()), sizes, 0)) - sizes, -1)
     values = listed.flatten()
-    return _Cases(np.where(many, sizes, 1), starts, values, values) if many.any() else None
+    if wanted is not None and values.type == wanted.type:
+        many &= ~_holds(listed, values, wanted)
+    return _Cases(np.where(many, sizes, 1), np.where(many, starts, -1), values, values) if many.any() else None
+
+
+def _holds(listed: pa.ListArray, values: pa.Array, wanted: Datum) -> Mask:
+    """Return which sets hold the value."""
+    found = np.zeros(len(listed), bool)
+    found[np.asarray(pc.list_parent_indices(listed).filter(pc.equal(values, wanted)))] = True
+    return found
+
+
+def _wanted(conjuncts: Sequence[Expr], column: Column) -> Datum | None:
+    """Return the constant that the column must equal, if that is all that the filter says of it; else None.
+
+    Cases prove nothing of a piece whose set holds the constant and another value: in the case of the constant all is
+    as for the whole piece, which the comparison narrows to the constant, and in another one the filter is false.
+    """
+    about = [c for c in conjuncts if column in _columns([c])]
+    match [c for c in about if not _is_presence(c)]:
+        case [
+            Call(
+                function="eq", args=(Column() as same, Literal() as literal) | (Literal() as literal, Column() as same)
+            )
+        ] if same == column and literal.value is not None and literal.type == column.type in (*INTEGRAL, DATE, STRING):
+            return scalar(literal.value, literal.type)
+    return None
 
 
 def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> _Cases | None:
@@ -205,6 +231,16 @@ def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> 
     return _Cases(
         sizes, starts, build(low.astype(dtype), None, found.lo.type), build(high.astype(dtype), None, found.hi.type)
     )
+
+
+def _is_presence(conjunct: Expr) -> bool:
+    match conjunct:
+        case (
+            Call(function="is_not_null", args=(Column(),))
+            | Call(function="not", args=(Call(function="is_null", args=(Column(),)),))
+        ):
+            return True
+    return False
 
 
 def _zone(conjuncts: Sequence[Expr]) -> str:

@@ -35,7 +35,10 @@ from tamis.errors import TamisError
 
 
 class TableEvidence:
-    """Evidence over the rows of ``table``: ``rows``, optionally ``schema_id``, and statistics columns."""
+    """Evidence over the rows of ``table``: ``rows``, optionally ``schema_id``, and statistics columns.
+
+    What is decoded is kept: a table never changes, and neither may a caller change an answer.
+    """
 
     def __init__(self, table: pa.Table, schema: Schema | Mapping[int, Schema], paths: PathTable | None = None) -> None:
         self._table, self._paths = table, paths
@@ -46,6 +49,9 @@ class TableEvidence:
         )
         self._placed: dict[tuple[tuple[int, ...], str], ColumnEvidence | None] = {}
         self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
+        self._edges: dict[tuple[int, ...], Edges | None] = {}
+        self._trimmed: dict[int, pa.BooleanArray] = {}
+        self._listed: dict[tuple[int, ...], pa.ListArray | None] = {}
         self._generated: list[tuple[GeneratedColumn, Mask]] | None = None
         self.specs: dict[Any, Any] = {}
         """Cache of the specs that the interpreter derived from columns."""
@@ -65,7 +71,9 @@ class TableEvidence:
 
     def trimmed(self, ids: tuple[int, ...]) -> pa.BooleanArray:
         """Return where the column's bounds were dropped for lack of space."""
-        return self._decoder.no_room(ids[-1])
+        if ids[-1] not in self._trimmed:
+            self._trimmed[ids[-1]] = self._decoder.no_room(ids[-1])
+        return self._trimmed[ids[-1]]
 
     def document(self, ids: tuple[int, ...], steps: Steps) -> DocumentEvidence | None:
         """Return the evidence of a path in a column's JSON documents, or None."""
@@ -79,8 +87,10 @@ class TableEvidence:
 
         Returns None if no piece has them.
         """
-        path = self._path(ids)
-        return None if path is None else edges(self._table, ids[-1], path[-1].type)
+        if ids not in self._edges:
+            path = self._path(ids)
+            self._edges[ids] = None if path is None else edges(self._table, ids[-1], path[-1].type)
+        return self._edges[ids]
 
     def elements(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
         """Return the evidence of an array's elements, a map's keys or values, or a field below them."""
@@ -158,6 +168,11 @@ class TableEvidence:
 
         A set with a value outside the bounds is not trusted.
         """
+        if ids not in self._listed:
+            self._listed[ids] = self._values(ids)
+        return self._listed[ids]
+
+    def _values(self, ids: tuple[int, ...]) -> pa.ListArray | None:
         path, column = self._path(ids), self.column(ids)
         if (
             path is None

@@ -32,7 +32,7 @@ def evidence_of(table: pa.Table, schemas: Mapping[int, Schema]) -> TableEvidence
         # referenced, so that their ids are not reused
         found = table, tuple(schemas.values()), TableEvidence(table, schemas)
         if (size := table.nbytes) <= LARGEST:
-            _tables.put(key, found, 2 * size + 4096)
+            _tables.put(key, found, 3 * size + 4096)
     return found[-1]
 
 

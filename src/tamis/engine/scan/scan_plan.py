@@ -72,6 +72,8 @@ class PartRefs(Sequence[PartRef]):
 
     def where(self, mask: Bools) -> PartRefs:
         """Select the parts where ``mask`` is true."""
+        if mask.all():
+            return self  # so that evidence decoded from its table is found again
         return PartRefs(self.table.filter(pa.array(mask)), self.all_match[mask])
 
     @property

@@ -114,7 +114,9 @@ class Snapshot:
         if mask is not None:
             return self._whole(lambda: self._parts(mask, chosen))
         return self._whole(
-            lambda: self._remembered(("parts", chosen), lambda: self._parts(None, chosen), lambda table: table.nbytes)
+            lambda: self._remembered(
+                ("parts", chosen), lambda: _together(self._parts(None, chosen)), lambda table: table.nbytes
+            )
         )
 
     def table(
@@ -336,6 +338,15 @@ NO_PARTS = pa.Table.from_batches(
 )
 """``Snapshot.parts`` of a table without parts, and with sources."""
 _FACTS = frozenset(NO_PARTS.column_names)
+
+
+def _together(table: pa.Table) -> pa.Table:
+    """Join the chunks of a table that has few rows in each: every later operation visits chunks one by one."""
+    chunks = table.column(0).num_chunks
+    return table.combine_chunks() if chunks > 1 and len(table) <= chunks * _FEW_ROWS else table
+
+
+_FEW_ROWS = 1_000
 
 
 def _ordered(table: pa.Table) -> pa.Table:
