@@ -14,9 +14,11 @@ from py4j.protocol import Py4JJavaError
 
 from tamis.errors import NotFound
 from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge, implement
 from tamis.spark.jvm_bridge.java_callback import JavaThrow
 
+CATALOG_IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 CATALOG = "org.apache.spark.sql.connector.catalog.TableCatalog"
 NAMESPACES = "org.apache.spark.sql.connector.catalog.SupportsNamespaces"
 
@@ -47,14 +49,15 @@ class Shelf:
         return []
 
     def dropTable(self, ident: Any) -> bool:
-        raise NotFound(f"There is no {ident}.", code="SHELF_EMPTY", name=str(ident), remedy="Fill it.")
+        name = ".".join(self.owner.identifier(ident))
+        raise NotFound(f"There is no {name}.", code="SHELF_EMPTY", name=name, remedy="Fill it.")
 
     def renameTable(self, one: Any, two: Any) -> None:
         del one, two
         raise ZeroDivisionError("by nothing")
 
     def loadTable(self, ident: Any) -> None:
-        raise JavaThrow(self.owner.new("org.apache.spark.sql.catalyst.analysis.NoSuchTableException", ident))
+        raise spark_errors.no_such_table(self.owner, self.owner.identifier(ident))
 
     def loadNamespaceMetadata(self, namespace: Any) -> dict[str, str]:
         raise JavaThrow(self.owner.new("java.io.IOException", "disk " + namespace[0]))
@@ -67,15 +70,61 @@ def shelf(spark: Any) -> Any:
 
 def identifier(spark: Any, name: str) -> Any:
     owner = bridge(spark)
-    return owner.cls("org.apache.spark.sql.connector.catalog.Identifier").of(
-        owner.array("java.lang.String", ["db"]), name
-    )
+    return owner.cls(CATALOG_IDENTIFIER).of(owner.array("java.lang.String", ["db"]), name)
 
 
 def test_values_cross_as_the_signature_says(shelf: Any) -> None:
     assert shelf.name() == "näme ☃"
     assert [list(names) for names in shelf.listNamespaces()] == [["a"], ["b c", "d"], []]
     assert shelf.capabilities().isEmpty()
+
+
+class Noting(Shelf):
+    """Keeps the identifiers that it was given."""
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(owner, "noting")
+        self.given: list[Any] = []
+
+    def dropTable(self, ident: Any) -> bool:
+        self.given.append(ident)
+        return True
+
+    def renameTable(self, one: Any, two: Any) -> None:
+        self.given += [one, two]
+
+
+def test_an_identifier_crosses_as_one_text(spark: Any) -> None:
+    owner, target = bridge(spark), Noting(bridge(spark))
+    made = implement(spark, [CATALOG, NAMESPACES], target)
+    names: list[tuple[str, ...]] = [("t",), ("db", "t"), ("a.b", "c d", "ü`"), ("", "t")]
+    for namespace, name in ((name[:-1], name[-1]) for name in names):
+        made.dropTable(owner.cls(CATALOG_IDENTIFIER).of(owner.array("java.lang.String", namespace), name))
+    made.renameTable(identifier(spark, "one"), identifier(spark, "two"))
+    assert all(isinstance(given, str) for given in target.given), "no call is needed to read it"
+    assert [owner.identifier(given) for given in target.given] == [*names, ("db", "one"), ("db", "two")]
+    assert owner.identifier(identifier(spark, "t")) == ("db", "t")
+
+
+def test_known_answers_are_not_asked_for(spark: Any) -> None:
+    """Nor those of another object of the class, and the others are."""
+    owner = bridge(spark)
+    first, second = Counted(owner), Counted(owner)
+    made, key = owner.implement_knowing([CATALOG, NAMESPACES], first, {"name": "known", "hashCode": 7})
+    other, _ = owner.implement_knowing([CATALOG, NAMESPACES], second, {"name": "other"})
+    assert owner.target_of_key(key) is first
+    assert owner.target(made) is first
+    assert [made.name(), made.name(), made.hashCode(), first.calls] == ["known", "known", 7, 0]
+    assert [other.name(), other.hashCode(), second.calls] == ["other", hash(second) & 0x7FFFFFFF, 0]
+    assert list(made.defaultNamespace()) == ["1"]
+    assert made.dropTable(identifier(spark, "t"))
+    assert made.name() == "2", "asked for anew after the call that changes it"
+
+
+def test_no_values_are_one_empty_list(spark: Any) -> None:
+    owner = bridge(spark)
+    assert owner.to_java([]) is owner.to_java(())
+    assert owner.to_java(frozenset()).isEmpty()
 
 
 def test_what_python_lacks_runs_as_java_default(shelf: Any) -> None:

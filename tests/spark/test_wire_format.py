@@ -42,7 +42,7 @@ def test_java_reads_the_words_of_filters_that_python_writes() -> None:
     read = quoted(between(text, "private static Filter filter(", "private static Object constant("))
     assert read == wire_format.FILTER_WORDS
     assert {*parquet_filter._TURNED, "and", "or", "in", "is_null", "is_not_null", "starts_with"} == read
-    constants = quoted(between(text, "private static Object constant(", "public ArrayList settings("))
+    constants = quoted(between(text, "private static Object constant(", "public String settings("))
     assert constants == wire_format.CONSTANT_WORDS
     assert {*parquet_filter._KINDS.values(), "string", "decimal"} == constants
 

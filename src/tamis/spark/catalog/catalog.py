@@ -20,7 +20,7 @@ from tamis.spark.catalog.view_catalog import RELATIONS, Views
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.scan.join_keys import plan_with_keys
+from tamis.spark.scan.join_keys import plan_pushed
 from tamis.spark.scan.scan_metrics import Opening
 from tamis.spark.sql.procedure_registry import Procedures
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, load
@@ -52,7 +52,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         "stageReplace": (2, 4),
         "stageCreateOrReplace": (2, 4),
     }
-    java_constant: ClassVar = {"name": ""}
+    java_constant: ClassVar = {"name": "", "tableStateOptionKeys": ""}
 
     def __init__(self, bridge: Bridge, name: str, warehouse: Warehouse, application: str) -> None:
         self.bridge = bridge
@@ -98,10 +98,9 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
             return None if feed is None else feed.java()
         if self._is_metadata(names):
             return self._metadata_table(names[:-1], names[-1], at).java()
-        self.bridge.helper("Pushed").enable()
         start = world().monotonic()
         store, snapshot = self.open(names, at)
-        plan_with_keys(self.bridge)
+        plan_pushed(self.bridge)
         table = SparkTable(self.bridge, store, snapshot, (self._name, *names))
         table.pinned = bool(_point(at))
         cost = store.io.bytes + snapshot.io.bytes, store.io.requests + snapshot.io.requests

@@ -22,6 +22,7 @@ from tamis.spark.executors.change_task import ChangeRead, change_tasks
 from tamis.spark.executors.partitions import Sizes, pack
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.jvm_bridge.wire_format import items
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.scan.python_source import python_reader
 from tamis.storage.commit_log import Snapshot, load
@@ -122,7 +123,7 @@ class ChangeFeedScan:
 
     def planInputPartitions(self) -> Any:  # noqa: N802  # Spark's name
         table = self.table
-        flat = table.bridge.texts(table.bridge.helper("Partitions").settings("tamis."))
+        flat = items(table.bridge.helper("Partitions").settings("tamis."))
         sizes = Sizes.of(dict(zip(flat[::2], flat[1::2], strict=True)))
         found = (
             changes_of(table.store, table.first, table.last, table.form) if table.first <= table.last.version else ()

@@ -5,9 +5,10 @@ target)`` returns a Java object whose methods call the methods of ``target`` wit
 ``target`` lacks run as the interface's defaults, so a newer Spark may add some. Two such objects are equal
 iff their targets are (``__eq__``, ``__hash__``, ``__str__``).
 
-A method receives Java strings, numbers, booleans and byte arrays as Python values, and everything else as
-Py4J objects. It may return those, None, another Java object, or lists, tuples, sets and dicts of them, which
-become arrays, sets, iterators or maps as the signature requires. A class may declare:
+A method receives Java strings, numbers, booleans and byte arrays as Python values, identifiers of a catalog as text
+for ``Bridge.identifier``, and everything else as Py4J objects. It may return those, None, another Java object, or
+lists, tuples, sets and dicts of them, which become arrays, sets, iterators or maps as the signature requires. A
+class may declare:
 
 - ``java_arity = {"loadTable": (1, 2)}``: the numbers of arguments for which ``target`` implements an
   overloaded name.
@@ -84,11 +85,29 @@ class Bridge:
 
         The module docstring gives the rules. Targets with the same ``alike`` share cached answers.
         """
+        return self.implement_with_key(interfaces, target, alike)[0]
+
+    def implement_with_key(
+        self, interfaces: Sequence[str], target: object, alike: str | None = None
+    ) -> tuple[Any, str]:
+        """Return what ``implement`` does, and the key by which Java knows ``target``."""
         key = f"t{next(self._keys)}"
         self._targets[key] = target
         same = getattr(target, "java_identity", None)
         methods = methods_of(type(target))
-        return self._tools.make(",".join(interfaces), methods, Callback(self, target), key, alike, same)
+        return self._tools.make(",".join(interfaces), methods, Callback(self, target), key, alike, same), key
+
+    def implement_knowing(self, interfaces: Sequence[str], target: object, known: Mapping[str, Any]) -> tuple[Any, str]:
+        """Return what ``implement_with_key`` does; Java has the answers ``known`` already, and never asks for them.
+
+        At most three: ``hashCode``, or methods of ``java_constant``. Their values are strings, Java objects or an int.
+        """
+        key = f"t{next(self._keys)}"
+        self._targets[key] = target
+        same = getattr(target, "java_identity", None)
+        described = ",".join(interfaces), methods_of(type(target)), Callback(self, target), key, same, ",".join(known)
+        values = [*known.values(), None, None, None][:3]
+        return self._tools.makeKnowing(*described, *values), key
 
     def target(self, java_object: Any) -> Any:
         """The Python object behind a Java object made by ``implement``, or None for any other."""
@@ -174,19 +193,20 @@ class Bridge:
                 self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
             return self._helpers[name]
 
-    def plan_with(self, strategy: Any, rule: Any = None) -> None:
+    def plan_with(self, strategy: Any, rule: Any = None, more: Any = None) -> None:
         """Add ``strategy``, and ``rule`` if any, to the active session, once each.
 
-        ``strategy`` is a Java object, or the name of the helper that makes it.
+        ``strategy`` is a Java object, or the name of the helper that makes it. ``more`` is a Java ``Runnable`` that
+        the same call runs first.
         """
         if isinstance(strategy, str):
             name = strategy
             strategy = self.once("strategy", name, lambda: self.helper(name).strategy())
-        self._tools.planWith(strategy, rule)
+        self._tools.planWith(strategy, rule, more)
 
-    def identifier(self, java_identifier: Any) -> tuple[str, ...]:
-        """The namespace parts and the name of a catalog identifier, read in one call."""
-        return tuple(items(self._tools.identifier(java_identifier)))
+    def identifier(self, given: Any) -> tuple[str, ...]:
+        """The namespace parts and the name of a catalog identifier, as Java passes it to a method or holds it."""
+        return tuple(items(given if isinstance(given, str) else self._tools.identifier(given)))
 
     def texts(self, java_strings: Any) -> tuple[str, ...]:
         """The strings of a Java array or collection, read in one call."""
@@ -202,12 +222,15 @@ class Bridge:
         return self.static("org.apache.spark.sql.types.DataType", "fromJson")(json_text)
 
     def to_java(self, value: Any) -> Any:
-        """Convert lists, tuples, sets to ``ArrayList`` and dicts to ``LinkedHashMap``; keep other values."""
+        """Convert lists, tuples, sets to Java lists and dicts to ``LinkedHashMap``; keep other values."""
         if isinstance(value, dict):
             return self.map(value)
         if isinstance(value, list | tuple | set | frozenset):
-            return self.list(value)
+            return self.list(value) if value else self._nothing()
         return value
+
+    def _nothing(self) -> Any:
+        return self.once("empty", "list", self.static("java.util.Collections", "emptyList"))
 
     def call(self, java_object: Any, method: str, *args: Any) -> Any:
         """Call a method that Py4J cannot: a private one, or one of a package-private class.

@@ -4,7 +4,8 @@ A Py4J call costs more than most of its content, so lists, trees and tasks cross
 ``tests/spark/test_wire_format.py`` checks both sides against this page.
 
 1. *List*: each item after a NUL, so that the empty text is the empty list (``listed``, ``items``). Java:
-   ``Tools.strings``, ``joined``, ``entries`` (key, value, key …) and ``identifier`` (namespace, then name).
+   ``Tools.strings``, ``joined``, ``entries`` (key, value, key …) and ``identifier`` (namespace, then name);
+   ``Handler.text`` is the same of an identifier that Java passes to a method. ``Partitions.settings``: name, value …
    ``Pushed.orders``: column, direction, null ordering of each order. ``Pushed.aggregation``: number of groups, their
    columns, then function and column ("" for ``count(*)``) of each measure.
 2. *Words*: separated by NUL (``words``). ``JoinKeys.columns``: names. ``Partitions.estimate``: six for each column

@@ -167,22 +167,25 @@ _planning: weakref.WeakKeyDictionary[Bridge, tuple[Any, Any] | None] = weakref.W
 """The strategy and the rule of each JVM; None if this Spark lacks classes that ``JoinPlanning`` names."""
 
 
-def plan_with_keys(owner: Bridge) -> None:
-    """Install ``JoinPlanning`` in the active session, so that more joins pass their keys to our scans.
+def plan_pushed(owner: Bridge) -> None:
+    """Install ``Pushed`` in the active session, and ``JoinPlanning``, so that more joins pass their keys to our scans.
 
-    If a later Spark does not allow it, Spark's own rules remain.
+    If a later Spark does not allow the second, Spark's own rules remain.
     """
     from py4j.protocol import Py4JError
 
+    pushed = owner.helper("Pushed")
     try:
         if owner not in _planning:
             helper = owner.helper("JoinPlanning")
             rule = helper.rule(owner.implement(_FUNCTION, KeySelectivity(owner)))
             _planning[owner] = helper.strategy(owner.implement(_FUNCTION, RuntimeFilteredScans(owner))), rule
         if (planning := _planning[owner]) is not None:
-            owner.plan_with(*planning)
+            owner.plan_with(*planning, pushed)
+            return
     except Py4JError:
         _planning[owner] = None
+    pushed.run()
 
 
 MOST_SHARE = SIZES.join_share_percent / 100

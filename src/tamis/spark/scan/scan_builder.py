@@ -24,7 +24,7 @@ from tamis.spark.executors.row_metadata import METADATA, PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
 from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
-from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK
+from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, items
 from tamis.spark.options.source_options import POINTS, Use, read_options, unapplied_point
 from tamis.spark.scan.pushdown import (
     AGGREGATE,
@@ -59,7 +59,7 @@ def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Sc
     appended to ``built``.
     """
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
-    metadata_fields = owner.dict(options.asCaseSensitiveMap())
+    metadata_fields = owner.dict(options)
     found = read_options(metadata_fields, {Use.READ, Use.READ_STREAM}, by_path=table.by_path)
     if not table.pinned and not found.keys().isdisjoint(POINTS):
         raise unapplied_point(metadata_fields)
@@ -107,7 +107,7 @@ class Builder:
     @cached_property
     def _switches(self) -> tuple[Options, dict[str, str]]:
         """The effective options, and the session's settings."""
-        flat = self._owner.texts(self._owner.helper("Partitions").settings("tamis."))
+        flat = items(self._owner.helper("Partitions").settings("tamis."))
         settings = dict(zip(flat[::2], flat[1::2], strict=True))
         conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
         metadata_fields = {k: v for k, v in self._options.items() if k != PUSHED_MARK}

@@ -33,6 +33,10 @@ class Batch:
         self._pages = False
         """Whether page indexes may be trusted; false until they are checked."""
 
+    def java(self) -> Any:
+        known = {"hashCode": hash(self) & 0x7FFFFFFF}
+        return self._scan._owner.implement_knowing(("org.apache.spark.sql.connector.read.Batch",), self, known)[0]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
 

@@ -100,8 +100,11 @@ class Scan:
 
     def java(self) -> Any:
         """Make a new Java object for the scan. Executions are identified by its key."""
-        made = self._owner.implement(self.interfaces, self)
-        self.register(self._owner._tools.keyOf(made))
+        known = {"readSchema": self.required}
+        if not self.changes_rows:  # such a scan may yet be narrowed
+            known |= {"columnarSupportMode": self.columnarSupportMode(), "description": self.description()}
+        made, key = self._owner.implement_knowing(self.interfaces, self, known)
+        self.register(key)
         return made
 
     @property
@@ -326,12 +329,11 @@ class Scan:
         return self._metrics.of(execution, self.plan.report)
 
     def columnarSupportMode(self) -> Any:  # noqa: N802
-        return self._owner.enum(
-            _READ + "Scan$ColumnarSupportMode", "PARTITION_DEFINED" if self.native else "UNSUPPORTED"
-        )
+        mode = "PARTITION_DEFINED" if self.native else "UNSUPPORTED"
+        return self._owner.enum(_READ + "Scan$ColumnarSupportMode", mode)
 
     def toBatch(self) -> Any:  # noqa: N802
-        return self._owner.implement((_READ + "Batch",), Batch(self, self._handover.take()))
+        return Batch(self, self._handover.take()).java()
 
     # --- SupportsRuntimeV2Filtering ---
 

@@ -62,8 +62,7 @@ class MicroBatch:
 
     def java(self) -> Any:
         """Make the Java object. Executions are reported under its key."""
-        made = self._owner.implement(_SCANNED, self)
-        self.java_key = self._owner._tools.keyOf(made)
+        made, self.java_key = self._owner.implement_with_key(_SCANNED, self)
         return made
 
     # --- Scan ---

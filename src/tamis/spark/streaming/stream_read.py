@@ -59,8 +59,7 @@ class MicroBatchStream:
 
     def java(self) -> Any:
         """Make the Java object, by whose key ``StreamFilters`` knows the stream."""
-        made = self._owner.implement(INTERFACES, self)
-        self.java_key = self._owner._tools.keyOf(made)
+        made, self.java_key = self._owner.implement_with_key(INTERFACES, self)
         return made
 
     # --- positions ---

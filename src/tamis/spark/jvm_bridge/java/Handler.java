@@ -6,6 +6,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.*;
 import java.util.function.BiFunction;
+import org.apache.spark.sql.connector.catalog.Identifier;
 
 /**
  * InvocationHandler that answers the methods of any Java interfaces by one Python object.
@@ -139,9 +140,19 @@ public final class Handler implements InvocationHandler {
     private Object call(String name, Object[] args) throws Throwable {
         if (constant.containsValue(name)) moved.set(name);
         int count = args == null ? 0 : args.length;
-        Object result = target.apply(count + ":" + name, count == 0 ? null : count == 1 ? args[0] : args);
+        Object[] sent = new Object[count];
+        for (int i = 0; i < count; i++) sent[i] = args[i] instanceof Identifier ? text((Identifier) args[i]) : args[i];
+        Object result = target.apply(count + ":" + name, count == 0 ? null : count == 1 ? sent[0] : sent);
         if (result instanceof Thrown) throw ((Thrown) result).cause;
         return result;
+    }
+
+    /** Returns the namespace parts and the name of an identifier, each after a NUL. */
+    public static String text(Identifier identifier) {
+        StringBuilder out = new StringBuilder();
+        String[] namespace = identifier.namespace();
+        for (int i = 0; i < namespace.length; i++) out.append("\u0000").append(namespace[i]);
+        return out.append("\u0000").append(identifier.name()).toString();
     }
 
     /**

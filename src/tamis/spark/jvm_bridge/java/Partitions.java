@@ -305,27 +305,21 @@ public final class Partitions {
 
     /**
      * Returns the settings that planning needs (under a prefix; split sizes; CBO; parallelism) as name,
-     * value, name ...
+     * value, name ..., each after a NUL.
      */
-    public ArrayList settings(String prefix) {
+    public String settings(String prefix) {
         SparkSession session = (SparkSession) SparkSession.active();
         SQLConf conf = session.sessionState().conf();
-        ArrayList out = new ArrayList();
+        StringBuilder out = new StringBuilder();
         scala.collection.Iterator it = conf.getAllConfs().iterator();
         while (it.hasNext()) {
             scala.Tuple2 entry = (scala.Tuple2) it.next();
             if (!((String) entry._1()).toLowerCase().startsWith(prefix)) continue;
-            out.add(entry._1());
-            out.add(entry._2());
+            out.append("\u0000").append(entry._1()).append("\u0000").append(entry._2());
         }
         String[] wanted = {"spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes", "spark.sql.cbo.enabled"};
-        for (int i = 0; i < wanted.length; i++) {
-            out.add(wanted[i]);
-            out.add(conf.getConfString(wanted[i]));
-        }
-        out.add("parallelism");
-        out.add(String.valueOf(session.sparkContext().defaultParallelism()));
-        return out;
+        for (int i = 0; i < wanted.length; i++) out.append("\u0000").append(wanted[i]).append("\u0000").append(conf.getConfString(wanted[i]));
+        return out.append("\u0000parallelism\u0000").append(session.sparkContext().defaultParallelism()).toString();
     }
 
     private static scala.collection.immutable.Map noMap() {

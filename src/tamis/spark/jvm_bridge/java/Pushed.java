@@ -51,14 +51,14 @@ import scala.jdk.javaapi.CollectionConverters;
  * Enabled by spark/catalog/catalog.py and path_source.py; spark/scan/scan_builder.py reads the mark and the
  * texts.
  */
-public final class Pushed {
+public final class Pushed implements Runnable {
     public static final String MARK = "tamis.internal.under";
     public static final String LIMIT = "limit";
     public static final String AGGREGATE = "aggregate";
     private static final java.util.Set known = java.util.Collections.newSetFromMap(new java.util.WeakHashMap());
 
     /** Adds the rule to the extensions of the active session, once. */
-    public void enable() {
+    public void run() {
         SparkSession session = (SparkSession) SparkSession.active();
         synchronized (known) {
             if (known.add(session.extensions())) session.extensions().injectOptimizerRule(new Make());

@@ -14,6 +14,7 @@ import javax.net.SocketFactory;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import py4j.CallbackClient;
 import py4j.Gateway;
 import py4j.GatewayServer;
@@ -34,7 +35,20 @@ public final class Tools {
         protected boolean removeEldestEntry(Map.Entry eldest) { return size() > 100; }
     };
 
+    /** Makes an object that Python implements, as make does, with answers known beforehand: their names, separated by commas, and up to three. */
+    public Object makeKnowing(String interfaces, String methods, BiFunction target, String key, String same, String names, Object first, Object second, Object third) throws Exception {
+        Map known = new ConcurrentHashMap();
+        Object[] values = {first, second, third};
+        String[] each = names.split(",");
+        for (int i = 0; i < each.length; i++) known.put(each[i], values[i]);
+        return made(interfaces, methods, target, key, known, same);
+    }
+
     public Object make(String interfaces, String methods, BiFunction target, String key, String alike, String same) throws Exception {
+        return made(interfaces, methods, target, key, alike == null ? new ConcurrentHashMap() : answers(alike), same);
+    }
+
+    private Object made(String interfaces, String methods, BiFunction target, String key, Map known, String same) throws Exception {
         String[] names = interfaces.split(",");
         Class[] classes = new Class[names.length];
         for (int i = 0; i < names.length; i++) classes[i] = Class.forName(names[i], true, loader);
@@ -46,7 +60,7 @@ public final class Tools {
             answered.add(at < 0 ? entries[i] : entries[i].substring(0, at));
             if (at >= 0) constant.put(entries[i].substring(0, at), entries[i].substring(at + 1));
         }
-        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key, alike == null ? new ConcurrentHashMap() : answers(alike), same));
+        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key, known, same));
     }
 
     /**
@@ -61,9 +75,11 @@ public final class Tools {
     }
 
     /**
-     * Adds the strategy, and the rule if not null, to the active session unless it has one of the same class.
+     * Adds the strategy, and the rule if not null, to the active session unless it has one of the same class. Runs
+     * {@code more} first, if not null.
      */
-    public void planWith(SparkStrategy strategy, Rule rule) {
+    public void planWith(SparkStrategy strategy, Rule rule, Runnable more) {
+        if (more != null) more.run();
         SparkSession session = (SparkSession) SparkSession.active();
         Seq strategies = with(session.experimental().extraStrategies(), strategy);
         if (strategies != null) session.experimental().extraStrategies_$eq(strategies);
@@ -135,9 +151,7 @@ public final class Tools {
     }
 
     /** Returns the namespace parts and the name of an identifier, each after a NUL. */
-    public String identifier(org.apache.spark.sql.connector.catalog.Identifier identifier) {
-        return joined(Arrays.asList(identifier.namespace())) + "\u0000" + identifier.name();
-    }
+    public String identifier(org.apache.spark.sql.connector.catalog.Identifier identifier) { return Handler.text(identifier); }
 
     /** Joins the strings of a collection or array, each after a NUL. */
     public String joined(Object strings) {
@@ -147,8 +161,9 @@ public final class Tools {
         return out.toString();
     }
 
-    /** Joins the keys with this prefix and their values, each after a NUL. */
-    public String entries(Map map, String prefix) {
+    /** Joins the keys with this prefix and their values, each after a NUL. Keys of options are as they were given. */
+    public String entries(Map given, String prefix) {
+        Map map = given instanceof CaseInsensitiveStringMap ? ((CaseInsensitiveStringMap) given).asCaseSensitiveMap() : given;
         StringBuilder out = new StringBuilder();
         synchronized (map) {
             for (Iterator it = map.entrySet().iterator(); it.hasNext();) {
