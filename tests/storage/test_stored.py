@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import CorruptData, StoreUnavailable
-from tamis.storage.object_store import Store, open_store
+from tamis.storage.object_store import Store, metadata_files, open_store
 from tamis.storage.object_store.checked_parquet import GROUP_ROWS
 from tamis.storage.object_store.metadata_files import Columns, Inline, Stored, columns_from_json, keep
 from tests.storage.making import forget, manifest, memory
@@ -100,6 +100,40 @@ def test_many_pieces_are_one_table() -> None:
     assert columns.rows == 8 * rows
     assert columns.read(store, all_of).equals(pa.concat_tables(pieces))
     assert columns.read(store, lambda _: ["s"], remember=False)["s"].to_pylist()[-1] == "7" * 9
+
+
+def one_row_of(columns: int) -> pa.Table:
+    values = np.random.default_rng(columns).integers(0, 2**62, columns)
+    return pa.table({f"{i}|long|lo": values[i : i + 1] for i in range(columns)})
+
+
+@pytest.mark.parametrize(("columns", "limit", "is_inline"), [(100, 600, False), (4_000, 600, False), (100, 2**15, True), (4_000, 2**15, True)])  # fmt: skip
+def test_the_limit_of_inline_tables_grows_with_their_columns(columns: int, limit: int, *, is_inline: bool) -> None:
+    store, table = memory(), one_row_of(columns)
+    found = at_rest(store, table, limit)
+    assert isinstance(found, Inline if is_inline else Stored)
+    assert found.read(store, all_of).equals(table)
+    assert columns < 4_000 or found.nbytes > 2**15
+
+
+def test_many_rows_of_a_wide_table_are_a_file() -> None:
+    store, row = memory(), one_row_of(500)
+    few = pa.concat_tables([row] * 2)
+    dice = np.random.default_rng(1)
+    many = pa.table({name: dice.integers(0, 2**62, 1_000) for name in row.column_names})
+    assert isinstance(keep(store, [few], few.schema, "few.parquet"), Inline)
+    assert isinstance(keep(store, [many], many.schema, "many.parquet"), Stored)
+
+
+@pytest.mark.parametrize(("name", "value"), [("MOST_INLINE", 2**15), ("MOST_UNPACKED", 2**18)])
+def test_no_inline_table_is_larger_than_readers_allow(name: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, table = memory(), one_row_of(4_000)
+    packed = at_rest(store, table, 2**15)
+    assert isinstance(packed, Inline)
+    assert packed.nbytes > 2**15
+    assert packed.size > 2**18
+    monkeypatch.setattr(metadata_files, name, value)
+    assert isinstance(at_rest(store, table, 2**15), Stored)
 
 
 def damaged(data: bytes) -> list[bytes]:

@@ -61,8 +61,8 @@ def read_stream(raw: Any) -> pa.Table:
             size = max(size, bounded(unpacked, MOST_UNPACKED, "the unpacked size"))
             bounded(rows, min(8 * size, MOST_ROWS), "the number of rows")
     with pa.ipc.open_stream(data) as stream:
-        for f in stream.schema:
-            _check_layout(f.type)
+        for kind in set(stream.schema.types):
+            _check_layout(kind)
         return stream.read_all()
 
 

@@ -26,7 +26,7 @@ def with_checked(manifest: pa.Table, constraint_ids: Collection[str]) -> pa.Tabl
 
 
 def without_checked(manifest: pa.Table) -> pa.Table:
-    return manifest.drop_columns([CHECKED]) if CHECKED in manifest.column_names else manifest
+    return manifest.drop_columns([CHECKED]) if manifest.schema.get_field_index(CHECKED) >= 0 else manifest
 
 
 def check_checked(add: Sequence[pa.Table], head: Head) -> None:

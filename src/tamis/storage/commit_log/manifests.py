@@ -37,7 +37,8 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
     """
     manifests = [table for table in add if len(table)]
     for manifest in manifests:
-        if missing := [name for name in PART_COLUMNS if name not in manifest.column_names]:
+        names = set(manifest.schema.names)
+        if missing := [name for name in PART_COLUMNS if name not in names]:
             raise InvalidInput(
                 f"A manifest lacks the column {missing[0]!r}.",
                 code="BAD_MANIFEST",
@@ -54,7 +55,7 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
     union = (
         stats.union(manifest)
         if len(manifest) > 1
-        else manifest.select([n for n in manifest.column_names if is_statistic(n)])
+        else manifest.select([at for at, name in enumerate(manifest.schema.names) if is_statistic(name)])
     )
     at_rest: dict[str, Columns] = {
         name: keep(store, [table], table.schema, manifest_path(segment_id, name)) for name, table in named.items()

@@ -226,7 +226,7 @@ def _with_dropped(proposal: Proposal) -> Proposal:
     """Record in the operation's metrics the statistics that were dropped, and the bytes beyond their budget."""
     found = {}
     for name in (DROPPED, EXCESS):
-        columns = [table[name] for table in proposal.add if name in table.column_names]
+        columns = [table[name] for table in proposal.add if table.schema.get_field_index(name) >= 0]
         if total := sum(pc.sum(column).as_py() or 0 for column in columns):
             found[name] = total
     if not found:

@@ -186,12 +186,12 @@ def _deleted(store: Store, deletions: Columns, when: dict[str, Any]) -> pa.Table
 
 def _beside(changes: pa.Table, union: pa.Table) -> pa.Table:
     """Append the statistics of a commit's segment to the first row of its changes."""
-    columns = {name: changes.column(name) for name in changes.column_names}
-    for field in union.schema:
-        if is_statistic(field.name):
-            rest = pa.nulls(len(changes) - 1, field.type)
-            columns[field.name] = pa.chunked_array([*union.column(field.name).chunks, rest])
-    return pa.table(columns)
+    statistics = union.select([at for at, name in enumerate(union.schema.names) if is_statistic(name)])
+    if len(changes) > 1:
+        rest = pa.table({"rest": pa.nulls(len(changes) - 1)})
+        statistics = pa.concat_tables([statistics, rest], promote_options="default").drop_columns(["rest"])
+    names = [*changes.column_names, *statistics.schema.names]
+    return pa.Table.from_arrays([*changes.columns, *statistics.columns], names=names)
 
 
 class Memory(Inline):
@@ -246,11 +246,13 @@ def files_of(text: str | None) -> dict[str, Columns]:
 def _keyed(table: Inline, segment_id: str) -> Memory:
     """Return an inline table with its ``segment_id`` and ``part`` columns added."""
     rows = table.table
-    columns = {
-        "segment_id": pa.array([segment_id] * len(rows), pa.string()),
-        "part": pa.array(np.arange(len(rows), dtype=np.int32)),
-    }
-    return Memory(pa.table(columns | {name: rows.column(name) for name in rows.column_names}), table.nbytes)
+    for name, values in (
+        ("part", pa.array(np.arange(len(rows), dtype=np.int32))),
+        ("segment_id", pa.array([segment_id] * len(rows), pa.string())),
+    ):
+        at = rows.schema.get_field_index(name)
+        rows = rows.add_column(0, name, values) if at < 0 else rows
+    return Memory(rows, table.nbytes)
 
 
 def _placed(table: pa.Table, layer: int) -> pa.Table:

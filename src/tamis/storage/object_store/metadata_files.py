@@ -28,8 +28,14 @@ from tamis.storage.object_store.store import Store
 INLINE_BYTES = SIZES.table_inline_bytes
 """Largest inline table in compressed bytes.
 
-An object store returns that much in about the time of an empty response.
+An object store returns that much in about the time of an empty response. Of a table of more than
+``INLINE_COLUMNS`` columns it is the limit for as many columns: the end of a file takes more bytes than that, and all of
+them to read any column.
 """
+
+INLINE_COLUMNS = 256
+MOST_INLINE = 2**20
+"""Limit on the compressed bytes of an inline table, however many columns it has."""
 
 MOST_FILE = 16 * 2**30
 """Largest table file in bytes; reading makes an image of it, whose untouched pages cost nothing."""
@@ -189,20 +195,22 @@ def keep(
 ) -> Columns:
     """Store the rows of ``tables``, all with ``schema``; return the inline table or the file.
 
-    The table is inline if that takes at most ``limit`` bytes, else it is the file ``path``, which is written
-    before this returns. For a file, memory holds one row group and the compressed bytes.
+    The table is inline if that takes at most ``limit`` bytes for every ``INLINE_COLUMNS`` columns, else it is the
+    file ``path``, which is written before this returns. For a file, memory holds one row group and the compressed
+    bytes.
     """
     pieces = iter(tables)
-    held = [schema.empty_table()]
+    held: list[pa.Table] = []
+    limit = max(limit, min(MOST_INLINE, limit * len(schema) // INLINE_COLUMNS))
     room = 16 * limit  # bounds and ids do not compress better than this factor
     for piece in pieces:
         held.append(piece)
-        room -= piece.nbytes
+        room -= sum(map(pa.ipc.get_record_batch_size, piece.to_batches()))  # ``nbytes`` takes ten times as long
         if room < 0:
             break
     if room >= 0:
-        small = inline(pa.concat_tables(held))
-        if small.nbytes <= limit:
+        small = inline(held[0] if len(held) == 1 else pa.concat_tables(held or [schema.empty_table()]))
+        if small.nbytes <= limit and small.size <= MOST_UNPACKED:
             return small
     encoder = checked_parquet.Encoder(schema)
     for piece in chain(held, pieces):

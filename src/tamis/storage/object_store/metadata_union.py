@@ -15,15 +15,10 @@ def is_statistic(name: str) -> bool:
     return name[:1].isdigit()
 
 
-def column_id(name: str) -> int:
-    """Return the column id of a statistics column, or -1 if the name has none."""
-    number = name.partition("|")[0]
-    return int(number) if number.isascii() and number.isdigit() else -1
-
-
 def wanted(names: Sequence[str], facts: Collection[str], ids: Collection[int]) -> list[str]:
     """Select from ``names`` the requested facts and the statistics of the requested column ids."""
-    return [name for name in names if (column_id(name) in ids if is_statistic(name) else name in facts)]
+    numbers = {str(identifier) for identifier in ids}
+    return [name for name in names if (name.partition("|")[0] in numbers if is_statistic(name) else name in facts)]
 
 
 def stack(tables: Sequence[pa.Table]) -> pa.Table:
@@ -33,6 +28,8 @@ def stack(tables: Sequence[pa.Table]) -> pa.Table:
     two.
     """
     tables = [table for table in tables if table.num_columns]
+    if len(tables) == 1:
+        return tables[0]
     try:
         return pa.concat_tables(tables, promote_options="default")
     except pa.ArrowException:  # a name has two types

@@ -5,6 +5,8 @@ They are packed into the part's manifest row and unpacked into the segment's tab
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -42,7 +44,7 @@ def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
 
     Rows name their part by ``part`` and ``part_id``. Unreadable rows are dropped and thereby unknown.
     """
-    if PACKED not in manifest.column_names:
+    if manifest.schema.get_field_index(PACKED) < 0:
         return manifest, {}
     column, ids = manifest[PACKED], manifest["part_id"]
     found: list[pa.Table] = []
@@ -55,22 +57,18 @@ def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
             continue
         if not sound:
             continue
-        where = pa.table(
-            {"part": pa.array(np.full(len(rows), part, np.int32)), "part_id": pa.repeat(ids[part], len(rows))}
-        )
-        found.append(
-            pa.table(dict(zip([*where.column_names, *rows.column_names], [*where.columns, *rows.columns], strict=True)))
-        )
+        found.append(_placed(rows, np.full(len(rows), part, np.int32), pa.repeat(ids[part], len(rows))))
     manifest = manifest.drop_columns([PACKED])
     if not found:
         return manifest, {}
-    table = pa.concat_tables(found, promote_options="default").combine_chunks()
+    table = found[0] if len(found) == 1 else pa.concat_tables(found, promote_options="default")
+    table = table.combine_chunks()
     tables = {PATHS: table}
     if len(manifest) > 1 and (union := union_of(table, len(manifest))) is not None:
-        first = pa.table(
-            {"part": pa.array(np.zeros(len(union), np.int32)), "part_id": pa.nulls(len(union), pa.string())}
-        )
-        tables[UNION] = pa.table(
-            dict(zip([*first.column_names, *union.column_names], [*first.columns, *union.columns], strict=True))
-        )
+        tables[UNION] = _placed(union, np.zeros(len(union), np.int32), pa.nulls(len(union), pa.string()))
     return manifest, tables
+
+
+def _placed(rows: pa.Table, part: np.ndarray[Any, np.dtype[np.int32]], part_id: pa.Array) -> pa.Table:
+    """Return ``rows`` behind the columns that name their part."""
+    return rows.add_column(0, "part_id", part_id).add_column(0, "part", pa.array(part))
