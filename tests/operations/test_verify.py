@@ -67,9 +67,7 @@ def plant_path(of: tamis.Table) -> None:
     documents = pa.table({"body": ['{"a": 1}', '{"a": 7}'] * 40})
     with pytest.MonkeyPatch.context() as patch:
         true = path_rows._values
-        patch.setattr(
-            path_rows, "_values", lambda identifier, paths, rows: true(identifier, narrowed_paths(paths), rows)
-        )
+        patch.setattr(path_rows, "_values", lambda paths: true(narrowed_paths(paths)))
         of.append(documents, merge_schema=True)
 
 

@@ -116,13 +116,13 @@ def test_random_documents(texts: list[str], more: list[str], times: int) -> None
 
 def watch_parsing(parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Collects the texts that are parsed one by one from here on."""
-    slow = text_paths._parsed
+    slow = text_paths.parsed_documents
 
     def watched(texts: list[str], *decoder: Any) -> Any:
         parsed.extend(texts)
         return slow(texts, *decoder)
 
-    monkeypatch.setattr(text_paths, "_parsed", watched)
+    monkeypatch.setattr(text_paths, "parsed_documents", watched)
 
 
 def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,9 +77,14 @@ def test_it_must_skip(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_documents_with_lists_are_read_by_templates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the cases above would not show what templates say."""
     parsed: list[int] = []
-    real = text_paths._parsed
+    real = text_paths.parsed_documents
     monkeypatch.setattr(similar_documents, "ENOUGH", similar_documents.FEW)
-    monkeypatch.setattr(text_paths, "_parsed", lambda texts, *rest: real(texts[: parsed.append(len(texts))], *rest))  # type: ignore[func-returns-value]  # counts on the way
+
+    def counted(texts: list[str], *decoder: json.JSONDecoder) -> list[Any]:
+        parsed.append(len(texts))
+        return real(texts, *decoder)
+
+    monkeypatch.setattr(text_paths, "parsed_documents", counted)
     similar_documents.Documents().paths_of(pa.array([json.dumps(row) for row in ROWS]))
     assert parsed == [1]
 

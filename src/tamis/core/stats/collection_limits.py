@@ -34,6 +34,10 @@ class CollectionLimits:
         self.places -= 1
         return self.places >= 0
 
+    def may_admit_documents(self, identifier: int) -> bool:
+        """Return whether another column's documents would be collected."""
+        return identifier in self.named or self.documents > 0
+
     def admits_documents(self, identifier: int) -> bool:
         """Return whether to collect another column's documents, and count it."""
         if identifier in self.named:

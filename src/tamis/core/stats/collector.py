@@ -63,7 +63,9 @@ class Collector:
         """The number of columns of which nothing is collected."""
         for node in (node for top in self._nodes for node in top.walk() if limits is not None):
             if node.paths is not None and limits is not None:
-                node.paths.limited(partial(limits.admits_documents, node.id))
+                node.paths.limited(
+                    partial(limits.may_admit_documents, node.id), partial(limits.admits_documents, node.id)
+                )
             if node.placed is not None and limits is not None and not limits.admits_places(node.id):
                 node.placed = None
 

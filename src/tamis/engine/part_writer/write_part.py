@@ -133,8 +133,8 @@ def _rows_for(batch: pa.RecordBatch, form: str) -> int:
     blocks of which no column fills its buffer.
     """
     rows = block_rows_for(batch)
-    wide = batch.nbytes * WIDE_ROWS > BLOCK_BYTES * len(batch)
-    return min(rows, BLOCK_ROWS[0]) if form == "orc" and wide else rows
+    wide = form == "orc" and batch.nbytes * WIDE_ROWS > BLOCK_BYTES * len(batch)
+    return min(rows, BLOCK_ROWS[0]) if wide else rows
 
 
 def _blocks(batches: Iterable[pa.RecordBatch], rows: int, form: str) -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,7 @@ is the wider of the two.
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +21,9 @@ LIMIT = 64
 def count_nans(array: pa.Array) -> int:
     if not pa.types.is_floating(array.type):
         return 0
-    return pc.sum(pc.is_nan(array)).as_py() or 0
+    if array.null_count:
+        return pc.sum(pc.is_nan(array)).as_py() or 0
+    return int(np.count_nonzero(np.isnan(array.to_numpy())))
 
 
 def extremes(array: pa.Array, nans: int) -> tuple[pa.Scalar, pa.Scalar]:
@@ -48,6 +51,13 @@ def cut_high(value: pa.Scalar) -> tuple[pa.Scalar, bool]:
     The bound is null if there is none, and 0.0 for a zero.
     """
     return _cut(value, upper=True)
+
+
+def cut_text(text: str, *, upper: bool) -> str | None:
+    """Return a bound of at most ``LIMIT`` characters; None if there is no such upper bound."""
+    if len(text) <= LIMIT:
+        return text
+    return next_text(text[:LIMIT]) if upper else text[:LIMIT]
 
 
 def shortened(bound: pa.Scalar, length: int, *, upper: bool) -> pa.Scalar | None:

@@ -6,17 +6,27 @@ Sources are VARIANT columns, and strings if a sample of them parses as objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 
 from tamis.core.stats.collector_state import GAVE_UP, GaveUp
-from tamis.core.stats.columns.bounds import cut_high, cut_low
-from tamis.core.stats.json_paths import text_paths, variant_paths
-from tamis.core.stats.json_paths.path_rows import ROOT, STRANGE, STRING, Paths, combined
+from tamis.core.stats.columns.bounds import cut_text
+from tamis.core.stats.json_paths import document_samples, text_paths, variant_paths
+from tamis.core.stats.json_paths.path_rows import (
+    INCOMPLETE,
+    MAP,
+    ROOT,
+    STRANGE,
+    STRING,
+    TRIMMED,
+    Paths,
+    combined,
+)
 from tamis.core.stats.json_paths.path_selection import PathSelection
 from tamis.core.stats.json_paths.similar_documents import Documents
+from tamis.core.stats.json_paths.text_paths import FEW
 from tamis.core.types import BINARY_COLLATION, VARIANT, DataType, String
 
 
@@ -34,37 +44,62 @@ class PathCollector:
     """
 
     def __init__(self, data_type: DataType, kept: Collection[str] = (), recent: Collection[str] = ()) -> None:
-        self._selection = PathSelection(kept, recent)
-        self._read: Callable[[Any], Paths] = (
-            partial(variant_paths.paths_of, selection=self._selection)
-            if data_type == VARIANT
-            else Documents(self._selection).paths_of
-        )
+        self._type, self._kept, self._recent = data_type, kept, recent
         self._state: Paths | GaveUp = {}
         """The paths so far, or ``GAVE_UP`` after a document without usable paths."""
         self._wanted: bool | None = True if data_type == VARIANT else None  # None: no string was seen yet
+        self._may_be_admitted: Callable[[], bool] | None = None
         self._admitted: Callable[[], bool] | None = None
 
-    def limited(self, admitted: Callable[[], bool]) -> None:
-        """Collect only if ``admitted`` says so, which is asked when documents are seen first."""
-        self._admitted = admitted
+    @cached_property
+    def _selection(self) -> PathSelection:
+        return PathSelection(self._kept, self._recent)
+
+    @cached_property
+    def _read(self) -> Callable[[Any], Paths]:
+        if self._type == VARIANT:
+            return partial(variant_paths.paths_of, selection=self._selection)
+        return Documents(self._selection).paths_of
+
+    def limited(self, may_be_admitted: Callable[[], bool], admitted: Callable[[], bool]) -> None:
+        """Collect only if ``admitted`` says so, which is asked once, when documents are seen first.
+
+        ``may_be_admitted`` is asked before texts are judged, and changes nothing.
+        """
+        self._may_be_admitted, self._admitted = may_be_admitted, admitted
 
     def update(self, array: pa.Array) -> None:
         """Add the documents of one batch.
 
         NULLs are not counted: they are the difference to the number of rows.
         """
+        found: Paths | None = None
         if self._wanted is None and array.null_count < len(array):
-            self._wanted = text_paths.looks_like_objects(array)
+            self._wanted, found = self._judged(array)
         if self._wanted and self._admitted is not None:
             self._wanted, self._admitted = self._admitted(), None
         if not self._wanted or isinstance(self._state, GaveUp):
             return
-        found = self._read(array)
+        found = found or self._read(array)
         if found[ROOT].kinds & STRANGE:
             self._state = GAVE_UP
         else:
             self._state = self._selection.folded(combined(self._state, found) if self._state else found)
+
+    def _judged(self, array: pa.Array) -> tuple[bool, Paths | None]:
+        """Return whether to collect the paths of these texts, and the paths if they were read to tell that.
+
+        Few texts are read without parsing a sample first: if all are objects, so are those of a sample.
+        """
+        if self._may_be_admitted is not None and not self._may_be_admitted():
+            return False, None
+        if not document_samples.may_look_like_objects(array):
+            return False, None
+        if len(array) > FEW:
+            return document_samples.looks_like_objects(array), None
+        found = self._read(array)
+        objects = found[ROOT].kinds & ~(INCOMPLETE | TRIMMED) == MAP and found[ROOT].nulls == 0
+        return objects or document_samples.looks_like_objects(array), found
 
     def finish(self) -> Paths:
         """Return the paths with truncated text bounds.
@@ -75,9 +110,6 @@ class PathCollector:
             return text_paths.nothing()
         for found in self._state.values():
             if found.kinds & STRING:
-                found.string = (_cut(found.string[0], cut_low), _cut(found.string[1], cut_high))
+                low, high = found.string
+                found.string = (low and cut_text(low, upper=False), high and cut_text(high, upper=True))
         return self._state
-
-
-def _cut(value: str | None, cut: Callable[[pa.Scalar], tuple[pa.Scalar, bool]]) -> str | None:
-    return None if value is None else cut(pa.scalar(value))[0].as_py()

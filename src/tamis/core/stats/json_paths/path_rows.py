@@ -257,21 +257,35 @@ def table_of(columns: dict[int, Paths]) -> pa.Table | None:
     Columns stand side by side: a row has one path of each, or NULL. One below the other, the values would be
     as many as columns times paths of all columns.
     """
-    most = max(map(len, columns.values()), default=0)
-    values = [found for identifier, paths in columns.items() if paths for found in _values(identifier, paths, most)]
-    return pa.table(dict(values)) if values else None
+    columns = {identifier: paths for identifier, paths in columns.items() if paths}
+    if not columns:
+        return None
+    most = max(map(len, columns.values()))
+    values = [(_values(paths), [None] * (most - len(paths))) for paths in columns.values()]
+    # One array of all columns per kind, cut into slices: thousands of short arrays take longer to make.
+    whole = {
+        kind: pa.array([value for of_column, rest in values for value in (*of_column[kind], *rest)], arrow)
+        for kind, arrow in COLUMNS.items()
+    }
+    return pa.table(
+        {
+            name(identifier, kind): whole[kind].slice(at * most, most)
+            for at, identifier in enumerate(columns)
+            for kind in COLUMNS
+        }
+    )
 
 
 def name(column_id: int, kind: str) -> str:
     return f"{column_id}|{kind}"
 
 
-def _values(identifier: int, by_path: Paths, rows: int) -> Iterator[tuple[str, pa.Array]]:
-    """Yield the names and values of one column's paths, filled up with NULL to this many rows."""
+def _values(by_path: Paths) -> dict[str, list[Any]]:
+    """Return the values of one column's paths, by kind."""
     paths = sorted(by_path)
     found = [by_path[path] for path in paths]
     times = [s.known_times() for s in found]
-    values: dict[str, list[Any]] = {
+    return {
         "path": paths,
         "kinds": [s.kinds for s in found],
         "present": [s.present for s in found],
@@ -287,6 +301,3 @@ def _values(identifier: int, by_path: Paths, rows: int) -> Iterator[tuple[str, p
         "time.lo": [t.lo for t in times],
         "time.hi": [t.hi for t in times],
     }
-    nothing = [None] * (rows - len(paths))
-    for kind, arrow in COLUMNS.items():
-        yield name(identifier, kind), pa.array(values[kind] + nothing, arrow)

@@ -58,6 +58,11 @@ class Documents:
             return nothing()
 
     def _paths_of(self, texts: pa.Array) -> Paths:
+        if len(texts) <= LEAST < ENOUGH:  # one batch, and no templates
+            found = parsed_paths_of(texts, self._selection)
+            if found[ROOT].kinds & STRANGE:
+                raise Strange
+            return found
         tallies: dict[Template, _Tally] = {}
         found, count = Paths(), max(LEAST, len(texts) * BYTES // max(texts.nbytes, 1))
         for start in range(0, len(texts) or 1, count):

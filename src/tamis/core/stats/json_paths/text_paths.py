@@ -9,7 +9,6 @@ the root is INVALID, because PARSE_JSON gives nothing.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections import Counter
@@ -49,9 +48,10 @@ from tamis.world import new_id
 
 DEEPEST = 12
 _DEEPEST_SKIPPED = 64
-SAMPLE = SIZES.document_sample
 AT_ONCE = SIZES.document_batch
 """Documents parsed together, few enough to stay in the processor's cache (measured)."""
+FEW = 256
+"""Documents up to which a block is judged by Python's functions on texts, which take longer than Arrow's on many."""
 _LONG_DOCUMENT = 1000
 """Bytes from which a document may exceed one of Jackson's limits."""
 LONGEST_KEY = 1000
@@ -59,7 +59,8 @@ LONGEST_KEY = 1000
 DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant)
 """Does not detect duplicate keys, which are found by counting (see ``_Walk``)."""
 _INT64 = range(-(2**63), 2**63)
-_OPENED = re.compile(rb"[ \t\r\n\f]*\{")
+_LONG_NUMBER = re.compile(r"[0-9][0-9.]{16}")
+_ESCAPED_COLON = re.compile(r"\\u003a", re.IGNORECASE)
 _HUGE = re.compile(r"\d{309}")
 """Matches whole numbers beyond double."""
 _MAYBE_STRANGE = r"\\u[dD][89abAB]|[0-9]{309}|[0-9][eE][+]?[0-9]{3}"
@@ -90,25 +91,6 @@ class Strange(ValueError):
     """A document without usable paths."""
 
 
-def looks_like_objects(texts: pa.Array) -> bool:
-    """Return whether a sample of the strings parses as objects, so that paths are collected."""
-    present = texts.drop_null()
-    if not len(present):
-        return False
-    step = max(1, len(present) // SAMPLE)
-    sample = present.slice(0, SAMPLE) if step == 1 else present.take(pa.array(range(0, len(present), step)[:SAMPLE]))
-    data = sample.cast(pa.binary()).to_pylist()
-    if 10 * sum(_OPENED.match(document) is not None for document in data) < 9 * len(data):
-        return False
-    with contextlib.suppress(Strange, Malformed, ValueError, RecursionError):  # else they are parsed one by one
-        return 10 * sum(isinstance(document, dict) for document in _parsed(sample.to_pylist())) >= 9 * len(sample)
-    objects = 0
-    for document in data:
-        with contextlib.suppress(Malformed, UnicodeDecodeError):
-            objects += isinstance(plain_document(document.decode()), dict)
-    return 10 * objects >= 9 * len(sample)
-
-
 def paths_of(texts: pa.Array, selection: PathSelection | None = None) -> Paths:
     """Return the paths of documents that ``selection`` takes.
 
@@ -126,8 +108,13 @@ def paths_of(texts: pa.Array, selection: PathSelection | None = None) -> Paths:
 
 def _paths_of(texts: pa.Array, selection: PathSelection) -> Paths:
     try:
-        documents, invalid, colons = _documents(texts.drop_null(), DECODER)
-        walk = _Walk(_long_numbers(texts), selection)
+        few = _few_documents(texts.drop_null()) if len(texts) <= FEW else None
+        if few is None:
+            documents, invalid, colons = _documents(texts.drop_null(), DECODER)
+            walk = _Walk(_long_numbers(texts), selection)
+        else:
+            invalid, (documents, colons, long_numbers) = 0, few
+            walk = _Walk(long_numbers, selection)
         found = walk.of(documents, invalid)
         if walk.colons != colons:
             found = _with_keys_twice(texts, selection)
@@ -176,10 +163,33 @@ def _documents(texts: pa.Array, decoder: json.JSONDecoder) -> tuple[list[Any], i
     escaped = pc.any(pc.match_substring(texts, "\\u003a", ignore_case=True)).as_py()
     colons = pc.sum(pc.count_substring(texts, ":")).as_py() or 0
     colons += sum(document.count(":") for document in rest if isinstance(document, str))  # the walk counts these too
-    return [*_parsed(texts.to_pylist(), decoder), *rest], invalid, -1 if escaped else colons
+    return [*parsed_documents(texts.to_pylist(), decoder), *rest], invalid, -1 if escaped else colons
 
 
-def _parsed(texts: list[str], decoder: json.JSONDecoder = DECODER) -> list[Any]:
+def _few_documents(texts: pa.Array) -> tuple[list[Any], int, bool] | None:
+    """Return the documents, the colons and ``_long_numbers`` of texts that are all short objects or lists, else None.
+
+    Of few texts, Python's functions are done before Arrow's have begun.
+    """
+    if not len(texts):
+        return None
+    texts.validate(full=True)
+    data = texts.to_pylist()
+    joined = "\n".join(data)
+    if max(map(len, data)) * (1 if joined.isascii() else 4) > _LONG_DOCUMENT:
+        return None
+    if "\\" in joined and _ESCAPED_COLON.search(joined):
+        return None
+    try:
+        documents = parsed_documents(data)
+    except (Malformed, ValueError, RecursionError):  # which of them are invalid is judged one by one
+        return None
+    if not set(map(type, documents)) <= {dict, list}:
+        return None
+    return documents, joined.count(":"), _LONG_NUMBER.search(joined) is not None
+
+
+def parsed_documents(texts: list[str], decoder: json.JSONDecoder = DECODER) -> list[Any]:
     """Parse all texts by one call.
 
     They are separated by a word that occurs in none of them, so that no text can close what another opened.
@@ -208,7 +218,7 @@ def _long_numbers(texts: pa.Array) -> bool:
 
     The shortest text of its double may then be another number.
     """
-    return bool(pc.any(pc.match_substring_regex(texts, "[0-9][0-9.]{16}")).as_py())
+    return bool(pc.any(pc.match_substring_regex(texts, _LONG_NUMBER.pattern)).as_py())
 
 
 class _Walk:
