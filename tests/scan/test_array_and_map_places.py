@@ -11,6 +11,7 @@ import pytest
 import tamis
 from tamis.engine.part_writer import write_part
 from tamis.engine.scan import funnel
+from tamis.storage.commit_log import Operation, Proposal, commit
 
 SCHEMA = pa.schema(
     [
@@ -113,6 +114,8 @@ def test_a_short_budget_drops_them_before_bounds(tmp_path: Path) -> None:
     short = made(tmp_path / "t", **{"stats.budget_bytes": "350"})
     assert same(short, "m['k'] = 50") == 4
     assert same(short, "id = 202") == 1
+    short.append(rows(4))  # what filters have asked for is dropped last
+    assert same(short, "m['k'] = 50") == 4
     kept = made(tmp_path / "u", **{"stats.budget_bytes": "350", "stats.keep": "m"})
     assert same(kept, "m['k'] = 50") == 0
     assert same(kept, "arr[0] = 50") == 4
@@ -145,3 +148,30 @@ def test_an_error_of_a_short_array_is_not_hidden(tmp_path: Path) -> None:
     assert len(table.scan("arr[0] = 2").plan().parts) == 2
     with pytest.raises(tamis.TamisError):
         table.scan("arr[0] = 2").to_arrow()
+
+
+LIES = {
+    "a bound too narrow": ("arr", "|integer|placed_hi", lambda old: [old[0] - 1, *old[1:]]),
+    "a NULL that is not there": ("arr", "|placed_nulls", lambda old: [*old[:-1], 1]),
+    "a key too seldom": ("m", "|placed_count", lambda old: [old[0] - 1, *old[1:]]),
+    "another key's statistics": ("m", "|places", lambda old: old[::-1]),
+    "a key that is not listed": ("m", "|places", lambda old: ["other", *old[1:]]),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_verify_finds_statistics_that_do_not_hold(tmp_path: Path, name: str) -> None:
+    table = tamis.create(tmp_path / "t", SCHEMA)
+    table.append(pa.concat_tables([rows(2), rows(3)]))
+    assert table.verify().ok
+    column, suffix, change = LIES[name]
+    inner = table.snapshot.head.schema.find((column,))[0].type.children[-1].id
+    manifest = table.refresh().snapshot.parts(None, set(range(30))).drop_columns(["segment", "part"])
+    manifest = manifest.select([n for n in manifest.column_names if n not in {"deleted", "deletion"}])
+    field = manifest.schema.field(f"{inner}{suffix}")
+    wrong = pa.array([change(manifest[field.name][0].as_py())], field.type)
+    manifest = manifest.set_column(manifest.schema.get_field_index(field.name), field, wrong)
+    commit(table.store, Proposal(Operation("plant"), table.version, add=[manifest], replace_all=True))
+    found = table.refresh().verify().problems
+    assert found["code"].to_pylist() == ["STATISTICS_LIE"]
+    assert f"column {column!r}" in found["problem"][0].as_py()

@@ -190,7 +190,10 @@ def test_keys_that_are_ids_are_given_up() -> None:
 @pytest.mark.parametrize("twice", [[("k", 5), ("k", None)], [("k", None), ("k", 5)], [("k", 5), ("k", 6)]])
 def test_a_key_that_is_there_twice_is_unknown(twice: list[object]) -> None:
     for rows in ([twice, []], [twice, [("z", 1)]], [twice, twice]):
-        row = piece([[]] * 2, rows)
+        collector = Collector(SCHEMA)  # one block, however many rows are alike
+        batch = [{"x": [], "m": entries} for entries in rows]
+        collector.update(pa.RecordBatch.from_pylist(batch, schema=to_arrow_schema(SCHEMA)))
+        row = collector.finish().append_column("rows", pa.array([2]))
         assert decided("m['k'] IS NULL", [row])[0] == [False]
         assert decided("m['k'] IS NOT NULL", [row])[1] == [False]
 

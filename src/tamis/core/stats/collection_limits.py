@@ -14,8 +14,13 @@ from tamis.core.types import Field, Schema
 
 _LEAST_ROOM = 16 * 2**10
 """Bytes below which a budget limits no collection, so that a small budget of a narrow table is trimmed as any other."""
-_LEAF, _TEXT, _DOCUMENTS, _PLACES = 40, 64, 256, 256
-"""Bytes that statistics take at least: of a plain leaf, of a text, and besides of documents, or of single places."""
+_LEAF, _TEXT, _DOCUMENTS = 40, 64, 256
+"""Bytes that statistics take at least: of a plain leaf, of a text, and besides of a column of documents."""
+_PLACES = 1_024
+"""Bytes of room for each column whose single positions or keys are collected: more than they take.
+
+They double the statistics columns of an array, which cost a short load more time than its rows.
+"""
 
 
 @dataclass(slots=True)

@@ -77,7 +77,7 @@ class PlaceTables:
             fits = whole & (entry >= 0)
             taken = found.values.take(pa.array(np.where(fits, found.starts + entry, 0), mask=~fits))
             kind = name.rpartition("|")[2]
-            if kind in _SUMS and taken.type == COUNTS[kind]:
+            if kind in COUNTS and taken.type == COUNTS[kind]:
                 taken = pc.if_else(pa.array(absent & whole), pa.scalar(0, taken.type), taken)
             columns[name] = taken
         for kind in ("count", "nulls"):
@@ -92,9 +92,6 @@ class PlaceTables:
         ranked = sorted(zip(pc.negate(found.field(1)).to_pylist(), found.field(0).to_pylist(), strict=True))
         whole = bool(self._places.known.all()) and bool(self._listed.all())
         return [text for _, text in ranked[:MOST_PLACES]], whole and len(ranked) <= MOST_PLACES
-
-
-_SUMS = ("nulls", "nans", "count")
 
 
 class _Lists:

@@ -131,7 +131,7 @@ def _emptied(parts: pa.Table, none: Bools, parts_per_segment: np.ndarray[Any, np
 
 def _remember_places(url: str, active: Sequence[Expr], documents: frozenset[int]) -> None:
     """Keep in mind which columns and paths the filter asks about, for the statistics of later writes."""
-    plain = ((path[-1], ()) for c in active for path in columns(c) if path[-1] not in documents)
+    plain = ((column, ()) for c in active for column in sorted(evidence_ids(c)) if column not in documents)
     keep.used(url, [*plain, *document_places(active)])
 
 

@@ -98,7 +98,6 @@ class _Leaf:
             for at, kind in enumerate(("lo", "hi")):
                 name = bound_name(self._id, self._type, PLACED + kind)
                 yield name, pa.list_(arrow), pa.array([each[at] for each in bounds], arrow)
-            yield self._counts("exact", [exact for _, _, exact in bounds])
         if found and found[0].floating:
             yield self._counts("nans", [one.nans for one in found])
         for child in self._children:
