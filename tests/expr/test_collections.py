@@ -101,7 +101,7 @@ def collected(pieces: list[pa.Table]) -> TableEvidence:
         for b in rows.combine_chunks().to_batches():
             collector.update(b)
         tables.append(collector.finish().append_column("rows", pa.array([rows.num_rows], pa.int64())))
-    return TableEvidence(pa.concat_tables(tables), SCHEMA)
+    return TableEvidence(pa.concat_tables(tables, promote_options="default"), SCHEMA)
 
 
 @cache
