@@ -1,7 +1,7 @@
-"""What statistics cost while rows are written: the same parts with collecting on against off. 15 plain columns; a VARIANT of 20 paths; the same documents as text.
+"""What statistics cost while rows are written: the same parts with collecting on against off. 15 plain columns; a VARIANT of 20 paths; the same documents as text; an array; a map.
 
-Beside the documents stand floors: what a write would cost with statistics if they took one pass over the same bytes and nothing else. One is the parse alone by a native parser; the other fetches eight bytes of each scalar from
-where it stands, and takes the least and the greatest of each path, without finding, checking or decoding them.
+Beside them stand floors: what a write would cost with statistics if they took one pass over the same bytes and nothing else. That of plain columns is one call for the extremes of each. Of documents, one is the parse alone by a
+native parser; the other fetches eight bytes of each scalar from where it stands, and takes the least and the greatest of each path, without finding, checking or decoding them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json
 
 from bench.report import Figure, in_turn, record, rounds, rows
@@ -118,6 +119,32 @@ def gather(column: pa.Array) -> Callable[[int], Any]:
     return run
 
 
+def extremes(table: pa.Table) -> Callable[[int], Any]:
+    """The least and the greatest value of each column in each batch, by one call: bounds cannot cost less with this library."""
+    batches = table.to_batches(max_chunksize=65_536)
+
+    def run(_: int) -> None:
+        for batch in batches:
+            for column in batch.columns:
+                pc.min_max(column)
+
+    return run
+
+
+def lists(count: int) -> pa.Array:
+    """Zero to 19 whole numbers a row."""
+    rng = np.random.default_rng(2)
+    ends = np.concatenate([[0], np.cumsum(rng.integers(0, 20, count))])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(rng.integers(0, 10**6, ends[-1])))
+
+
+def maps(count: int) -> pa.Array:
+    """Ten keys a row, the same in each."""
+    keys = pa.array([f"key{i}" for i in range(10)]).take(pa.array(np.tile(np.arange(10), count)))
+    values = pa.array(np.random.default_rng(3).integers(0, 10**6, 10 * count))
+    return pa.MapArray.from_arrays(pa.array(np.arange(count + 1) * 10, pa.int32()), keys, values)
+
+
 def main() -> None:
     count = rows(1_000_000)
     texts = documents(max(count // 5, 1))
@@ -126,12 +153,14 @@ def main() -> None:
         ("15 plain columns", plain(count), PLAIN_GOAL),
         (f"VARIANT of {PATHS} paths", pa.table([id_column, variants(texts)], names=["id", "body"]), JSON_GOAL),
         (f"text of {PATHS} paths", pa.table([id_column, pa.array(texts)], names=["id", "body"]), JSON_GOAL),
+        ("an array of 0 to 19", pa.table([id_column, lists(len(texts))], names=["id", "body"]), None),
+        ("a map of 10 keys", pa.table([id_column, maps(len(texts))], names=["id", "body"]), None),
     ]
     figures, detail = [], {}
     with tempfile.TemporaryDirectory() as home:
         for name, table, goal in cases:
             schema = from_arrow_schema(table.schema).assign_ids(0)
-            floors = {}
+            floors = {"extremes": extremes(table)} if "plain" in name else {}
             if "paths" in name:
                 body = pa.array(texts) if name.startswith("text") else table["body"].combine_chunks().field("value")
                 floors = {"gather": gather(body)} | ({"parse": parse(texts)} if name.startswith("text") else {})
