@@ -75,3 +75,17 @@ def test_errors_are_sparks_own(lake: Any) -> None:
     lake.sql("DROP NAMESPACE lake.db CASCADE")
     assert not (lake.folder / "db").exists()
     lake.refused("CREATE NAMESPACE lake.`..`", "BAD_NAME")
+
+
+@pytest.mark.parametrize("using", ["USE lake.db", "USE spark_catalog.default"])
+def test_files_are_queried_by_their_path_whatever_the_current_catalog_is(lake: Any, using: str) -> None:
+    """Spark asks the current catalog first: a path is the name of no table in it."""
+    path = lake.folder.parent / "plain"
+    lake.spark.range(3).write.parquet(str(path))
+    lake.sql(using)
+    assert lake.spark.sql(f"SELECT count(*) FROM parquet.`{path}`").first()[0] == 3
+    for name in (f"parquet.`{path}/none`", f"lake.db.`{path}`", f"lake.`{path}`.t"):
+        for verb in ("SELECT * FROM", "DESCRIBE", "DROP TABLE"):
+            with pytest.raises(Exception, match=r"NOT_FOUND|PATH_NOT_FOUND|BAD_NAME") as caught:
+                lake.sql(f"{verb} {name}").collect()
+            assert "BAD_NAME" not in str(caught.value), (verb, name)

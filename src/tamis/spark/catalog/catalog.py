@@ -15,7 +15,7 @@ from tamis.spark.catalog.namespaces import Namespaces
 from tamis.spark.catalog.spark_constraints import has_constraints
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.catalog.staged_table import StagedTable
-from tamis.spark.catalog.table_names import METADATA_TABLES
+from tamis.spark.catalog.table_names import METADATA_TABLES, can_exist
 from tamis.spark.catalog.view_catalog import RELATIONS, Views
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.jvm_bridge import spark_errors
@@ -109,6 +109,8 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
 
     def open(self, names: Names, at: Any = None) -> tuple[Store, Snapshot]:
         """The table's store and the requested snapshot. Raises Spark's own error for a missing table."""
+        if not can_exist(names):
+            raise spark_errors.no_such_table(self.bridge, (self._name, *names))
         store, point = self.warehouse.store(names), _point(at)
         try:
             return store, load(store, point.get("version"), point.get("timestamp_micros"))

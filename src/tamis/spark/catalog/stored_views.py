@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tamis.errors import NotFound
-from tamis.spark.catalog.table_names import relative_path
+from tamis.spark.catalog.table_names import can_exist, relative_path
 from tamis.spark.catalog.warehouse_paths import VIEW, Warehouse
 from tamis.storage.object_store.checked_json import seal, unseal
 
@@ -26,6 +26,8 @@ class StoredViews:
 
     def load(self, names: Names) -> dict[str, Any] | None:
         """Return a view's definition, or None if there is none. Raises ``CorruptData``."""
+        if not can_exist(names):
+            return None
         try:
             return unseal("view", self._root.get(self._path(names)), self._path(names))
         except NotFound:

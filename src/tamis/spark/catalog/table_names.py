@@ -33,6 +33,14 @@ def relative_path(names: Sequence[str]) -> str:
     return "/".join(names)
 
 
+def can_exist(names: Sequence[str]) -> bool:
+    """Whether there can be a table or namespace of that name.
+
+    Spark asks the current catalog for the table ``parquet./data/file`` before it reads the file of that path.
+    """
+    return not any(map(_fault, names))
+
+
 def _fault(name: str) -> str | None:
     if not name.strip() or name != name.strip():
         return "it is empty, or begins or ends with a space"

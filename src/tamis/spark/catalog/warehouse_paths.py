@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tamis.errors import AlreadyExists, NotFound
-from tamis.spark.catalog.table_names import relative_path
+from tamis.spark.catalog.table_names import can_exist, relative_path
 from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
@@ -35,13 +35,13 @@ class Warehouse:
         return open_store(f"{self.root.url.rstrip('/')}/{relative_path(names)}", self.root.options)
 
     def is_table(self, names: Names) -> bool:
-        return self._kind(relative_path(names)) == "table"
+        return can_exist(names) and self._kind(relative_path(names)) == "table"
 
     def is_view(self, names: Names) -> bool:
-        return bool(names) and self._kind(relative_path(names)) == "view"
+        return bool(names) and can_exist(names) and self._kind(relative_path(names)) == "view"
 
     def is_namespace(self, names: Names) -> bool:
-        return not names or self._kind(relative_path(names)) == "namespace"
+        return not names or (can_exist(names) and self._kind(relative_path(names)) == "namespace")
 
     def children(self, names: Names, kind: str) -> Iterator[str]:
         """The names of the tables (or views, or namespaces, by ``kind``) directly in a namespace."""
