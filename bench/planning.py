@@ -98,7 +98,7 @@ def added(folder: Path) -> dict[str, float]:
     lake = folder / "lake"
     ours(lake / "b" / "many", 1_000, 10)
     ours(lake / "b" / "one", 1, 1)
-    spark = spark_session(**{"tamis.read.native_bytes": "0"})  # there are no files whose footers could be read
+    spark = spark_session(**{"tamis.read.lazy": "on"})  # there are no files whose footers could be read
     tamis.attach(spark, "lake", lake)
     columns = [f"CAST(id AS {'STRING' if i % 3 == 2 else 'BIGINT'}) c{i}" for i in range(1, 16)]
     spark.range(1_000).selectExpr(*columns).coalesce(1).write.parquet(str(folder / "plain"))
