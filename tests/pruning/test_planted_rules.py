@@ -33,6 +33,7 @@ from tamis.core.pruning import (
 from tamis.core.pruning import column_specs as column
 from tamis.core.pruning import decide as decide_of_pieces
 from tamis.core.stats import Collector, TableEvidence, collector
+from tamis.core.stats.columns import tally
 from tamis.core.stats.columns.bounds import extremes
 from tamis.core.stats.json_paths import path_collector, text_paths, variant_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
@@ -151,7 +152,7 @@ def any_type(patch: pytest.MonkeyPatch) -> None:
 def through_floats(patch: pytest.MonkeyPatch) -> None:
     real = extremes
     patch.setattr(
-        collector,
+        tally,
         "extremes",
         lambda array, nans: tuple(pa.scalar(int(float(v.as_py())), v.type) for v in real(array, nans)),
     )
@@ -358,12 +359,12 @@ WAYS = {
     ),
     "negative NaN in data": Way(
         written(DOUBLES, [{"x": -NAN}, {"x": 0.0}, {"x": -5.0}], nan="some", high="some"),
-        lambda patch: patch.setattr(collector, "count_nans", lambda _array: 0),
+        lambda patch: patch.setattr(tally, "count_nans", lambda _array: 0),
     ),
     "NaN of both signs": Way(
         written(DOUBLES, [{"x": -NAN}, {"x": 0.0}, {"x": NAN}], zero="some"),
         lambda patch: patch.setattr(
-            collector, "count_nans", lambda array: len(array) if pc.any(pc.is_nan(array)).as_py() else 0
+            tally, "count_nans", lambda array: len(array) if pc.any(pc.is_nan(array)).as_py() else 0
         ),
     ),
     "inverted bounds": Way(inverted, raw_bounds),

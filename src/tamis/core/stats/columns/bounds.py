@@ -55,8 +55,11 @@ def cut_high(value: pa.Scalar) -> tuple[pa.Scalar, bool]:
 
 def cut_text(text: str, *, upper: bool) -> str | None:
     """Return a bound of at most ``LIMIT`` characters; None if there is no such upper bound."""
-    if len(text) <= LIMIT:
-        return text
+    return text if len(text) <= LIMIT else _bound_of_prefix(text, upper=upper)
+
+
+def _bound_of_prefix(text: str, *, upper: bool) -> str | None:
+    """Return a bound of all texts that begin like ``text``, up to ``LIMIT`` characters."""
     return next_text(text[:LIMIT]) if upper else text[:LIMIT]
 
 
@@ -85,7 +88,7 @@ def _cut(value: pa.Scalar, *, upper: bool) -> tuple[pa.Scalar, bool]:
         text, whole = _text(value.as_buffer().to_pybytes())
         if whole and len(text) <= LIMIT:
             return value, True
-        return pa.scalar(next_text(text[:LIMIT]) if upper else text[:LIMIT], kind), False
+        return pa.scalar(_bound_of_prefix(text, upper=upper), kind), False
     if pa.types.is_binary(kind):
         data = value.as_py()
         if len(data) <= LIMIT:
