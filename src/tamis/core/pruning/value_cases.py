@@ -195,7 +195,7 @@ def _wanted(conjuncts: Sequence[Expr], column: Column) -> Datum | None:
     as for the whole piece, which the comparison narrows to the constant, and in another one the filter is false.
     """
     about = [c for c in conjuncts if column in _columns([c])]
-    match [c for c in about if not _is_presence(c)]:
+    match [c for c in about if not is_presence_check(c)]:
         case [
             Call(
                 function="eq", args=(Column() as same, Literal() as literal) | (Literal() as literal, Column() as same)
@@ -233,7 +233,8 @@ def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> 
     )
 
 
-def _is_presence(conjunct: Expr) -> bool:
+def is_presence_check(conjunct: Expr) -> bool:
+    """Return whether the conjunct is ``column IS NOT NULL``, in Spark's form or SQL's."""
     match conjunct:
         case (
             Call(function="is_not_null", args=(Column(),))

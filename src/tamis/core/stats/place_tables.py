@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.stats.statistics_columns import COUNTS, LISTED, PLACED, PLACES, count_name
+from tamis.core.stats.whole_columns import whole_column
 from tamis.sizes import SIZES
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -115,21 +116,17 @@ class _Lists:
 
 def _lists(table: pa.Table, name: str, values: pa.DataType | None = None) -> _Lists | None:
     """Return a column of lists (of ``values``) if it is there and whole, else None."""
-    at = table.schema.get_field_index(name)  # -1 also if the name occurs twice
+    at = table.schema.get_field_index(name)
     kind = table.schema.field(at).type if at >= 0 else None
     if kind is None or not pa.types.is_list(kind) or (values is not None and kind.value_type != values):
         return None
-    try:
-        array = pa.concat_arrays(table.column(at).chunks or [pa.nulls(0, kind)])
-        array.validate(full=True)
-    except pa.ArrowException:
-        return None
-    return _Lists(array)
+    array = whole_column(table, name, kind)
+    return None if array is None else _Lists(array)
 
 
 def _flags(table: pa.Table, name: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return where a column of booleans is true."""
-    at = table.schema.get_field_index(name)
-    if at < 0 or table.schema.field(at).type != pa.bool_():
+    flags = whole_column(table, name, pa.bool_())
+    if flags is None:
         return np.zeros(len(table), np.bool_)
-    return np.asarray(pc.fill_null(table.column(at).combine_chunks(), False).to_numpy(zero_copy_only=False))
+    return np.asarray(pc.fill_null(flags, False).to_numpy(zero_copy_only=False))

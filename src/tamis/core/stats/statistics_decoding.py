@@ -26,6 +26,7 @@ from tamis.core.stats.statistics_columns import (
     count_name,
     parse_name,
 )
+from tamis.core.stats.whole_columns import whole_column
 from tamis.core.types import DataType, DayTimeInterval, String, Time
 from tamis.core.types.arrow import to_arrow_type
 
@@ -125,20 +126,8 @@ class Decoder:
 
     def _take(self, name: str, expected: pa.DataType) -> pa.Array:
         """Return a whole column if it has the type that its name implies, else NULLs."""
-        at = self._table.schema.get_field_index(name)  # -1 also if the name occurs twice
-        if at < 0 or self._table.schema.field(at).type != expected:
-            return pa.nulls(len(self), expected)
-        try:
-            column = self._table.column(at)
-            array = (
-                column.chunk(0)
-                if column.num_chunks == 1
-                else pa.concat_arrays(column.chunks or [pa.nulls(0, expected)])
-            )
-            array.validate(full=True)
-        except pa.ArrowException:
-            return pa.nulls(len(self), expected)
-        return array
+        found = whole_column(self._table, name, expected)
+        return pa.nulls(len(self), expected) if found is None else found
 
 
 def _sets(found: pa.ListArray, arrow: pa.DataType) -> pa.ListArray:

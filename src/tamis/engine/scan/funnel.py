@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import Call, Column, Expr, columns, evidence_ids, short_sql
+from tamis.core.expr import Call, Expr, columns, evidence_ids, short_sql
 from tamis.core.expr.generated_columns import derived_ids
 from tamis.core.pruning import Decision, decide, document_columns, document_places
+from tamis.core.pruning.value_cases import is_presence_check
 from tamis.core.stats import TableEvidence
 from tamis.core.stats import kept_statistics as keep
 from tamis.core.stats.json_paths.packed_paths import PATHS, UNION
@@ -241,22 +242,11 @@ class _Tally:
 
     def _goes_without_saying(self, conjunct: Expr) -> bool:
         """Test for a presence check on a column that another conjunct compares; Spark adds those itself."""
-        if not _is_presence(conjunct):
+        if not is_presence_check(conjunct):
             return False
         ((*path,),) = columns(conjunct)
-        others = (ids for other in self._conjuncts if not _is_presence(other) for ids in columns(other))
+        others = (ids for other in self._conjuncts if not is_presence_check(other) for ids in columns(other))
         return any(list(ids[: len(path)]) == path for ids in others)
-
-
-def _is_presence(conjunct: Expr) -> bool:
-    """Test for ``column IS NOT NULL``, in Spark's form or SQL's."""
-    match conjunct:
-        case (
-            Call(function="is_not_null", args=(Column(),))
-            | Call(function="not", args=(Call(function="is_null", args=(Column(),)),))
-        ):
-            return True
-    return False
 
 
 def _ints(table: pa.Table, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from tamis.core.stats.columns.bounds import cut_high, cut_low
 from tamis.core.stats.statistics_columns import Figure, bound_name, count_name, has_bounds
+from tamis.core.stats.whole_columns import whole_column
 from tamis.core.types import DataType, Schema
 from tamis.core.types.arrow import to_arrow_type
 
@@ -99,10 +100,10 @@ def edges(table: pa.Table, column_id: int, data_type: DataType) -> Edges | None:
     """
     if not has_bounds(data_type):
         return None
-    rank = _column(table, count_name(column_id, "rank"), RANK)
-    flags = _column(table, count_name(column_id, "edge"), EDGE)
+    rank = whole_column(table, count_name(column_id, "rank"), RANK)
+    flags = whole_column(table, count_name(column_id, "edge"), EDGE)
     arrow = to_arrow_type(data_type)
-    first, last = (_column(table, bound_name(column_id, data_type, kind), arrow) for kind in ("first", "last"))
+    first, last = (whole_column(table, bound_name(column_id, data_type, kind), arrow) for kind in ("first", "last"))
     if rank is None or flags is None or first is None or last is None:
         return None
     places = np.asarray(pc.fill_null(rank, -1))
@@ -123,15 +124,3 @@ def edges(table: pa.Table, column_id: int, data_type: DataType) -> Edges | None:
         low_null,
         high_null,
     )
-
-
-def _column(table: pa.Table, name: str, expected: pa.DataType) -> pa.Array | None:
-    at = table.schema.get_field_index(name)  # -1 also if the name occurs twice
-    if at < 0 or table.schema.field(at).type != expected:
-        return None
-    try:
-        array = pa.concat_arrays(table.column(at).chunks or [pa.nulls(0, expected)])
-        array.validate(full=True)
-    except pa.ArrowException:
-        return None
-    return array
