@@ -39,8 +39,12 @@ os.environ["TAMIS_AUDIT"] = "raise"
 # Workers start the first python3 on PATH, which may lack pyarrow; ``tamis.attach`` cares for that, plain Spark in tests does not.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # Java's second compiler pays after minutes of one query; tests ask thousands of small ones. Without it they take 40 % less of the
-# processors, in every JVM that a test or one of its processes starts.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# processors, in every JVM that a test or one of its processes starts. Without that compiler Java keeps 48 MiB for compiled code, which
+# the classes that Spark generates fill again and again; and it collects classes from 21 MiB of metadata on.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=512m",
+)
 
 
 def java_problem() -> str | None:

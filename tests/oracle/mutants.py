@@ -185,7 +185,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "spark/scan/parquet_filter.py",
         ("an OR may lose a side", 'if not known or (op == "or" and len(known) < len(sides)):', "if not known:"),
         ("a turned comparison is not turned", "return self._compare(_TURNED[op], column, value.type, [value.value])", "return self._compare(op, column, value.type, [value.value])"),
-        ("a list that is told lacks its last value", 'return self._compare("in", column, values.type, values.array)', 'return self._compare("in", column, values.type, values.array[:-1])'),
+        ("an IN list among the hints lacks its last value", 'return self._compare("in", column, values.type, values.array)', 'return self._compare("in", column, values.type, values.array[:-1])'),
     ),
     *_mutants(
         "spark/scan/filter_contract.py",

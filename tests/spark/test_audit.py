@@ -59,7 +59,7 @@ def test_spark_s_own_reader_is_audited_whether_it_owns_the_filter_or_not(
     for query, rows in ((owned, 20), (other, 15)):
         assert len(filled.rows(query)) == rows
         assert (latest(filled).reader, latest(filled).violations) == ("native", [])
-    monkeypatch.setattr(spark_batch, "advice", lambda *_: "\0".join(["gt", "n", "long", "100"]))
+    monkeypatch.setattr(spark_batch, "filter_hints", lambda *_: "\0".join(["gt", "n", "long", "100"]))
     assert filled.rows(owned.replace("'100'", "'0'")) == [], "the plant shows"
     for query, rows in ((owned, 20), (other, 15)):
         with use(Production()):

@@ -16,7 +16,7 @@ from tamis.core.expr import Call, Column, Literal, Literals, conjuncts, parse
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Field, Schema, String
 from tamis.core.types import Decimal as DecimalType
 from tamis.spark.jvm_bridge.wire_format import NUL
-from tamis.spark.scan.parquet_filter import MOST_VALUES, advice, told_whole
+from tamis.spark.scan.parquet_filter import MOST_VALUES, filter_hints, hints_cover_filter
 
 ROWS = 20_000
 COLUMNS = Schema(
@@ -36,7 +36,7 @@ COLUMNS = Schema(
 
 
 def told(text: str, *written: Schema | None) -> str:
-    return advice(conjuncts(parse(text, COLUMNS)), written or (COLUMNS,)).replace("\0", " ")
+    return filter_hints(conjuncts(parse(text, COLUMNS)), written or (COLUMNS,)).replace("\0", " ")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_told(text: str, words: str) -> None:
 
 def test_whole_is_what_is_told_to_its_end() -> None:
     def whole(text: str) -> bool:
-        return told_whole(conjuncts(parse(text, COLUMNS)), [COLUMNS])
+        return hints_cover_filter(conjuncts(parse(text, COLUMNS)), [COLUMNS])
 
     assert whole("n > 5 AND (s = 'a' OR d < DATE '2020-01-01')")
     assert not whole("n > 5 AND x > 1")
@@ -100,14 +100,18 @@ def test_a_column_is_told_by_the_one_name_that_all_parts_have_for_it() -> None:
 def test_constants_without_a_plain_text_are_not_told() -> None:
     n, s = (Column(kind, (COLUMNS.find(name)[0].id,), name) for kind, name in ((LONG, "n"), (STRING, "s")))
     many = Call(BOOLEAN, "in", (n, Literals(LONG, pa.array(range(MOST_VALUES + 1)))))
-    assert advice([many], [COLUMNS]) == ""
-    assert advice([Call(BOOLEAN, "eq", (s, Literal(STRING, "a" + NUL + "b")))], [COLUMNS]) == ""
+    assert filter_hints([many], [COLUMNS]) == ""
+    assert filter_hints([Call(BOOLEAN, "eq", (s, Literal(STRING, "a" + NUL + "b")))], [COLUMNS]) == ""
     other = String(collation="UNICODE")
     assert (
-        advice([Call(BOOLEAN, "eq", (Column(other, (COLUMNS.find("u")[0].id,), "u"), Literal(other, "a")))], [COLUMNS])
+        filter_hints(
+            [Call(BOOLEAN, "eq", (Column(other, (COLUMNS.find("u")[0].id,), "u"), Literal(other, "a")))], [COLUMNS]
+        )
         == ""
     )
-    assert advice([Call(BOOLEAN, "eq", (s, Literal(STRING, "")))], [COLUMNS]) == NUL.join(["eq", "s", "string", ""])
+    assert filter_hints([Call(BOOLEAN, "eq", (s, Literal(STRING, "")))], [COLUMNS]) == NUL.join(
+        ["eq", "s", "string", ""]
+    )
 
 
 pages = pytest.mark.spark

@@ -59,10 +59,10 @@ def delta_position(store: Store, snapshot: DeltaSnapshot, listing: Listing) -> D
     entry = listing.commits.get(snapshot.version)
     crc32 = None if entry is None else zlib.crc32(store.get(entry.path))
     modified = None if entry is None else entry.modified_micros
-    return DeltaPosition(snapshot.version, crc32, modified, snapshot.protocol, _told(snapshot.metadata))
+    return DeltaPosition(snapshot.version, crc32, modified, snapshot.protocol, _metadata_identity(snapshot.metadata))
 
 
-def _told(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata_identity(metadata: Mapping[str, Any]) -> dict[str, Any]:
     mode = (metadata.get("configuration") or {}).get(_MODE)
     return {**{name: metadata.get(name) for name in _KEPT}, "configuration": {_MODE: mode} if mode else {}}
 
@@ -121,7 +121,7 @@ def _check_same(store: Store, path: str, position: DeltaPosition, place: str) ->
 
 def _next(root: Root, actions: Actions, position: DeltaPosition, entry: Entry) -> tuple[DeltaSnapshot, DeltaPosition]:
     """Return what a commit added, under the metadata in force, and the position after it."""
-    metadata = position.metadata if actions.metadata is None else _told(actions.metadata)
+    metadata = position.metadata if actions.metadata is None else _metadata_identity(actions.metadata)
     protocol = position.protocol if actions.protocol is None else actions.protocol
     _check_metadata(position.metadata, metadata, root.store.url)
     check_protocol(dict(protocol), root.store.url)

@@ -31,7 +31,7 @@ from tamis.cost_model import COSTS
 from tamis.engine.part_reader import evidence_of, expected
 from tamis.engine.scan import Plan
 from tamis.spark.jvm_bridge.spark_types import to_spark
-from tamis.spark.scan.parquet_filter import told_whole
+from tamis.spark.scan.parquet_filter import hints_cover_filter
 from tamis.spark.scan.scan_estimates import read_share
 
 FIELD_ID = "parquet.field.id"
@@ -138,7 +138,7 @@ def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
     return (
         (plan.parts.bytes * saved <= limit or saved < LEAST_SAVED * whole)
         and plan.options.stats_filter  # else there are no hints
-        and told_whole(plan.spec.conjuncts, written(plan))
+        and hints_cover_filter(plan.spec.conjuncts, written(plan))
     )
 
 

@@ -30,26 +30,26 @@ MOST_VALUES = SIZES.pushed_list_values
 """Maximum length of an IN list. A longer one burdens every task and overlaps the bounds of most blocks."""
 
 
-def advice(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> str:
+def filter_hints(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> str:
     """The hints for ``conjuncts``, or "" for none.
 
     NUL-separated words in prefix order, which ``Partitions.filters`` parses.
     ``written`` are the schemas of the parts, None where unknown.
     """
     columns = _Columns(list(written))
-    said: list[list[str]] = []
+    hints: list[list[str]] = []
     for conjunct in conjuncts:
         if can_fail(conjunct):
             break
-        if (rendered := columns.say(conjunct)) is not None:
-            said.append(rendered)
-    return words(word for rendered in said for word in rendered)
+        if (rendered := columns.hint_words(conjunct)) is not None:
+            hints.append(rendered)
+    return words(word for rendered in hints for word in rendered)
 
 
-def told_whole(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> bool:
+def hints_cover_filter(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> bool:
     """Whether hints express all of ``conjuncts`` completely."""
     columns = _Columns(list(written))
-    return all(columns.whole(c) for c in conjuncts)
+    return all(columns.covers(c) for c in conjuncts)
 
 
 class _Columns:
@@ -58,11 +58,11 @@ class _Columns:
     def __init__(self, written: Sequence[Schema | None]) -> None:
         self._written = written
 
-    def say(self, expr: Expr) -> list[str] | None:
+    def hint_words(self, expr: Expr) -> list[str] | None:
         """The words for ``expr``, or for a condition that it implies; None if there are none."""
         match expr:
             case Call(function="and" | "or" as op, args=args):
-                sides = [self.say(a) for a in args]
+                sides = [self.hint_words(a) for a in args]
                 known = [s for s in sides if s is not None]
                 if not known or (op == "or" and len(known) < len(sides)):
                     return None
@@ -71,7 +71,7 @@ class _Columns:
                 name = self._name(column)
                 return None if name is None else [op, name]
             case Call(function="not", args=(Call(function="is_null", args=(Column() as column,)),)):
-                return self.say(Call(expr.type, "is_not_null", (column,)))
+                return self.hint_words(Call(expr.type, "is_not_null", (column,)))
             case Call(function="in", args=(Column() as column, Literals() as values)) if (
                 0 < len(values.array) <= MOST_VALUES
             ):
@@ -84,11 +84,11 @@ class _Columns:
                 return self._compare(_TURNED[op], column, value.type, [value.value])
         return None
 
-    def whole(self, expr: Expr) -> bool:
+    def covers(self, expr: Expr) -> bool:
         """Whether the words for ``expr`` express it completely."""
         if isinstance(expr, Call) and expr.function in {"and", "or"}:
-            return all(self.whole(a) for a in expr.args)
-        return self.say(expr) is not None
+            return all(self.covers(a) for a in expr.args)
+        return self.hint_words(expr) is not None
 
     def _compare(self, op: str, column: Column, kind: DataType, given: Any) -> list[str] | None:
         name = self._name(column)

@@ -10,7 +10,7 @@ from tamis.spark.executors.read_task import Fold, Read, Task
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.scan import native_reader as native
 from tamis.spark.scan.join_keys import Narrowed
-from tamis.spark.scan.parquet_filter import advice
+from tamis.spark.scan.parquet_filter import filter_hints
 from tamis.spark.scan.python_source import python_reader
 from tamis.storage.files import PartRef
 
@@ -65,7 +65,7 @@ def made_reader(scan: Scan, pages: bool) -> Any:
     spec = scan.plan.spec
     if scan.native:
         # By hints, Spark's reader skips row groups and pages by the statistics in the files.
-        hints = advice(scan.contract.hints, native.written(scan.plan)) if scan.plan.options.stats_filter else ""
+        hints = filter_hints(scan.contract.hints, native.written(scan.plan)) if scan.plan.options.stats_filter else ""
         return scan._owner.helper("Partitions").parquet(native.requested(spec.schema), hints, pages)
     if scan.pushed.aggregation is not None:
         fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())
