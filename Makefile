@@ -34,7 +34,7 @@ test: setup $(MOTO)/.ready  ## what every push runs: all layers, Spark, a minute
 	@.ci/machine check
 	HYPOTHESIS_PROFILE=push $(PYTEST) -m "not merge"
 
-test-all: setup $(MOTO)/.ready  ## what every merge runs: all tests, with three times the random cases
+test-all: setup $(MOTO)/.ready  ## what every merge runs: all tests, with seven times the random cases
 	@.ci/machine check
 	HYPOTHESIS_PROFILE=merge $(PYTEST)
 

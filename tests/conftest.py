@@ -24,7 +24,7 @@ OLDEST_JAVA = 17
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 settings.register_profile("dev", max_examples=40, deadline=None, suppress_health_check=_QUIET)
-for _tier, _examples in (("push", 50), ("merge", 150)):  # the same cases in every run: a red run is the change's doing
+for _tier, _examples in (("push", 20), ("merge", 150)):  # the same cases in every run: a red run is the change's doing
     settings.register_profile(
         _tier, max_examples=_examples, deadline=None, derandomize=True, print_blob=True, suppress_health_check=_QUIET
     )

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "tamis"
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a module; nobody changes it."""
+    return ast.parse(path.read_text())
 
 
 def modules() -> dict[str, Path]:

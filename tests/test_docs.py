@@ -62,6 +62,7 @@ LACKS = ("MISSING_CATALOG_ABILITY.VIEWS", "does not support views", "at or near 
 """What an older Spark says of statements that it does not know; Spark 4.3 knows all that the pages show."""
 
 
+@pytest.mark.push_cases(6)
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_to_run())

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.import_graph import circles, lazy_imports, modules, own_imports
+from tests.import_graph import circles, lazy_imports, modules, own_imports, parsed
 
 ORDER = (
     "errors",
@@ -95,7 +95,7 @@ def test_imports_go_downwards() -> None:
     for path in MODULES:
         if path == ROOT / "__init__.py" or (path.parent.name in WINGS and path.name == "__init__.py"):
             continue
-        own, tree = room(path), ast.parse(path.read_text())
+        own, tree = room(path), parsed(path)
         for other, line in imported(tree, path):
             if other not in ORDER or ORDER.index(other) > ORDER.index(own):
                 wrong.append(f"{path}:{line}: {own} imports from {other}, which is above it or no layer")
@@ -116,7 +116,7 @@ def test_an_upward_import_is_seen() -> None:
 
 
 def test_every_door_is_used() -> None:
-    used = {(room(path), other) for path in MODULES for other, _ in opened(ast.parse(path.read_text()))}
+    used = {(room(path), other) for path in MODULES for other, _ in opened(parsed(path))}
     assert set(DOORS) <= used
 
 
@@ -129,17 +129,14 @@ IMPORTS_INSIDE = {
 
 def test_modules_form_no_circles() -> None:
     known = modules()
-    graph = {
-        name: {other for other, _, _ in own_imports(ast.parse(path.read_text()), known)} - {name}
-        for name, path in known.items()
-    }
+    graph = {name: {other for other, _, _ in own_imports(parsed(path), known)} - {name} for name, path in known.items()}
     assert circles(graph) == []
 
 
 def test_lazy_names_are_those_of_the_type_checker() -> None:
     """A name that only one of them knows would pass mypy and fail in use, or the reverse."""
     for path in MODULES:
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         lazy = lazy_imports(tree)
         typed: dict[str, str] = {}
         for branch in ast.walk(tree):
@@ -161,7 +158,7 @@ def test_our_modules_are_imported_at_the_top() -> None:
     hidden = {
         (str(path.relative_to(ROOT)), line)
         for path in known.values()
-        for _, line, inside in own_imports(ast.parse(path.read_text()), known)
+        for _, line, inside in own_imports(parsed(path), known)
         if inside
     }
     assert sorted(place for place in hidden if not place[0].startswith(tuple(IMPORTS_INSIDE))) == []

@@ -9,6 +9,8 @@ from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
+from tests.import_graph import parsed
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tamis"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -75,7 +77,7 @@ def test_functions_fit_a_screen() -> None:
     long = {
         f"{short(path)}:{node.name}"
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
     }
@@ -87,7 +89,7 @@ def test_parameters_are_few() -> None:
     many = {
         f"{short(path)}:{node.name}"
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and parameters(node) > PARAMETERS
     }
     assert many == set(MANY_PARAMETERS)
@@ -123,7 +125,7 @@ def test_inits_only_re_export() -> None:
     """Imports, names, and the two hooks by which heavy names are fetched when first used."""
     more = []
     for path in sorted(PACKAGE.rglob("__init__.py")):
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             fits = isinstance(node, ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.If) or (
                 isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             )
@@ -155,7 +157,7 @@ def test_helpers_live_in_modules_of_their_own() -> None:
     """What two test modules use is in a third one, whose name does not begin with ``test_``."""
     borrowed = []
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             origins = (
                 [a.name for a in node.names]
                 if isinstance(node, ast.Import)
@@ -168,7 +170,7 @@ def test_helpers_live_in_modules_of_their_own() -> None:
 
 
 def functions(path: Path) -> list[ast.FunctionDef]:
-    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)]
 
 
 EXPECTING = {"assert", "raise", "raises", "fail", "warns", "run_state_machine_as_test"}
@@ -202,7 +204,7 @@ def test_only_world_asks_the_machine() -> None:
     for path in MODULES:
         if path == PACKAGE / "world.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             names = (
                 [a.name for a in node.names]
                 if isinstance(node, ast.Import)
@@ -220,8 +222,8 @@ def test_only_world_asks_the_machine() -> None:
 def test_backquotes_are_written_in_one_place() -> None:
     """No other module doubles backquotes or matches doubled ones: it calls ``core.types.identifiers``."""
     rule = PACKAGE / "core" / "types" / "identifiers.py"
-    assert [short(p) for p in MODULES if p != rule and doubles_backquotes(ast.parse(p.read_text()))] == []
-    assert doubles_backquotes(ast.parse(rule.read_text()))
+    assert [short(p) for p in MODULES if p != rule and doubles_backquotes(parsed(p))] == []
+    assert doubles_backquotes(parsed(rule))
 
 
 def doubles_backquotes(tree: ast.AST) -> bool:

@@ -75,7 +75,7 @@ def failing(at: int, count: list[int], error: Callable[[str], BaseException]) ->
 
 @pytest.mark.parametrize("fault", ["killed", "lost"])
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.push_cases(4)
+@pytest.mark.push_cases(2)
 def test_at_any_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, fault: str) -> None:
     place = source(tmp_path, case)
     before = contents(tmp_path / "source")
@@ -107,6 +107,7 @@ def test_at_any_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: s
     assert len(landed) > 5
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("case", ["folder", "hive", "delta", "iceberg"])
 def test_a_source_that_is_written_while_it_is_adopted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str

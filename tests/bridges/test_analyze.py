@@ -212,6 +212,7 @@ def test_a_delete_meanwhile_stays_deleted(table: tamis.Table, monkeypatch: pytes
     assert not len(unanalyzed(found.snapshot))
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("act", ["delete", "append", "compact", "vacuum", "migrate", "index"])
 def test_what_happens_while_it_commits(table: tamis.Table, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
     """Between planning the commit and landing it: the analysis is landed upon what is there then."""
@@ -332,6 +333,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_learned(
     assert unanalyzed(tamis.open(table.path).snapshot)["path"].to_pylist() == ["part-2.parquet"]
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("step", ["append", "delete", "update", "compact", "add a column", "restore"])
 def test_a_synchronization_keeps_what_was_learned(tmp_path: Path, step: str) -> None:
     from tests.bridges.source_histories import rows as delta_data

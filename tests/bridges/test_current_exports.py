@@ -16,6 +16,7 @@ from tests.bridges.foreign_readers import delta_by_deltalake, iceberg_by_pyicebe
 BOTH = {"tamis.export": "iceberg, delta"}
 
 
+@pytest.mark.push_cases(5)
 @pytest.mark.parametrize("change", CHANGES)
 def test_exports_follow_every_commit(tmp_path: Path, change: str) -> None:
     table = made(tmp_path / "t", properties=BOTH)

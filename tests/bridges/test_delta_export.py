@@ -36,6 +36,7 @@ def actions(path: str, version: int, kind: str) -> list[dict[str, Any]]:
     return [line[kind] for line in log_of(path, version) if kind in line]
 
 
+@pytest.mark.push_cases(5)
 @pytest.mark.parametrize("change", CHANGES)
 def test_readers_see_the_rows_after_each_change(tmp_path: Path, change: str) -> None:
     table = made(tmp_path / "t")

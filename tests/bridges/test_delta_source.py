@@ -213,6 +213,7 @@ def test_the_time_in_a_commit_counts_where_the_table_says_so(tmp_path: Path) -> 
     assert read_delta(str(tmp_path)).timestamp_micros == 2_000_000
 
 
+@pytest.mark.push_cases(6)
 @pytest.mark.parametrize("name", [*CHANGES, *RENAMES])
 def test_an_export_reads_as_what_was_exported(tmp_path: Path, name: str) -> None:
     table = made(tmp_path / "t")

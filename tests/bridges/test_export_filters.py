@@ -26,6 +26,7 @@ TEXTS = ("\u00e9", "\uffff", "\U0001f600", "\U00020000", "\U000e0000", "\U0010ff
 """A text of each length in UTF-8, and pairs of surrogates with either value of their 17th bit."""
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("text", TEXTS)
 def test_texts_of_any_characters_are_found(tmp_path: Path, text: str) -> None:
     """Once alone in its file, once as bounds of other texts."""
@@ -120,7 +121,7 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
 
 
 @pytest.mark.parametrize("name", HARD)
-@pytest.mark.push_cases(4)
+@pytest.mark.push_cases(2)
 def test_a_filter_finds_what_a_full_scan_has(hard: tamis.Table, name: str) -> None:
     """Polars filters a scan of the Delta table, and all of its rows; PyIceberg plans each file that has a match."""
     values = HARD[name][1]

@@ -64,6 +64,7 @@ class Readers:
         return [values_of(rows_) for rows_ in found]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", ["plain", "a folder/ünï"])
 def test_exports_follow_commits(options: dict[str, Any], name: str) -> None:
     table = made(f"s3://lake/{name}/t", storage_options=options, properties=BOTH)

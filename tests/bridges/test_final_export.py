@@ -100,6 +100,7 @@ WRITES: dict[str, Any] = {
 }
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("verb", WRITES)
 def test_tamis_refuses_the_table(tmp_path: Path, verb: str) -> None:
     """Also through an object that was opened before."""

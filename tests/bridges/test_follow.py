@@ -89,6 +89,7 @@ WRITES: Mapping[str, Callable[[tamis.Table], object]] = {
 }
 
 
+@pytest.mark.push_cases(5)
 @pytest.mark.parametrize("name", WRITES)
 def test_only_a_synchronization_changes_the_rows(tmp_path: Path, name: str) -> None:
     source, table = followed_delta(tmp_path)

@@ -363,6 +363,7 @@ def _listed(name: str, i: int) -> Any:
     return wrapped.get(name, some)
 
 
+@pytest.mark.push_cases(6)
 @pytest.mark.parametrize("note", [{}, {"org.apache.spark.version": "2.4.8"}])
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_are_read_whatever_layout_the_writer_had_in_memory(

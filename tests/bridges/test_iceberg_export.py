@@ -51,7 +51,7 @@ def listed(path: str) -> set[str]:
 
 @pytest.mark.parametrize("format_version", [2, 3])
 @pytest.mark.parametrize("change", EVERY)
-@pytest.mark.push_cases(12)
+@pytest.mark.push_cases(4)
 def test_readers_see_the_rows_after_each_change(tmp_path: Path, change: str, format_version: int) -> None:
     table = made(tmp_path / "t")
     table.delete("id = 4")
@@ -349,7 +349,7 @@ def test_two_exporters_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format_version", [2, 3])
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.push_cases(4)
+@pytest.mark.push_cases(2)
 def test_a_fault_at_any_request_leaves_an_export_that_heals(tmp_path: Path, fault: str, format_version: int) -> None:
     table = made(tmp_path / "t")
     table.export("iceberg", format_version=format_version)

@@ -380,7 +380,7 @@ def test_duckdb_sees_the_same_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("name", [*CHANGES, *RENAMES])
-@pytest.mark.push_cases(10)
+@pytest.mark.push_cases(4)
 def test_an_export_reads_as_what_was_exported(tmp_path: Path, name: str, version: int) -> None:
     table = made(tmp_path / "t")
     table.delete("id % 9 = 2")

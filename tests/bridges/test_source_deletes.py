@@ -58,6 +58,7 @@ def test_counts_and_bounds_are_those_of_the_rows_that_are_left(table: tamis.Tabl
     assert list(found.values()) == [len(low), len(low), min(low), max(low), f"s{max(low):03}"]
 
 
+@pytest.mark.push_cases(7)
 @pytest.mark.parametrize("limit", [1, 140, 190, len(LEFT), ROWS])
 def test_a_limit_counts_no_deleted_row(table: tamis.Table, limit: int) -> None:
     for row_filter in (None, "k >= 0"):
@@ -66,6 +67,7 @@ def test_a_limit_counts_no_deleted_row(table: tamis.Table, limit: int) -> None:
         assert set(found) <= set(LEFT)
 
 
+@pytest.mark.push_cases(4)
 @pytest.mark.parametrize("lazy", ["on", "off", "auto"])
 def test_filters_find_no_deleted_row(table: tamis.Table, lazy: str) -> None:
     options = {"tamis.read.lazy": lazy}
@@ -76,6 +78,7 @@ def test_filters_find_no_deleted_row(table: tamis.Table, lazy: str) -> None:
     assert keys_of(table, f"v = {value(99)}", options=options) == [99]
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize(("order", "backwards"), [("k", False), ("k DESC", True)])
 def test_an_order_with_a_limit_begins_with_a_row_that_is_left(table: tamis.Table, order: str, backwards: bool) -> None:
     for limit in (1, 7, 140, 160, 190, 199, 250):
@@ -83,6 +86,7 @@ def test_an_order_with_a_limit_begins_with_a_row_that_is_left(table: tamis.Table
         assert found == sorted(LEFT, reverse=backwards)[:limit]
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("use", ["lookup", "plan"])
 def test_an_index_that_was_built_finds_no_deleted_row(table: tamis.Table, use: str) -> None:
     table.create_index("by_v", ["v"])
@@ -91,6 +95,7 @@ def test_an_index_that_was_built_finds_no_deleted_row(table: tamis.Table, use: s
         assert keys_of(table, f"v = {value(k)}", options={"tamis.index.use": use}) == ([k] if k in LEFT else [])
 
 
+@pytest.mark.push_cases(2)
 def test_compaction_and_changes_bring_none_back(table: tamis.Table) -> None:
     table.alter().cluster_by(["v"]).commit()
     table.compact()

@@ -31,6 +31,7 @@ def test_one_part(run: Any, numbers: Path) -> None:
     assert "1 part would be read" in refused.err
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no full device")
 @pytest.mark.parametrize("arguments", [["--version"], ["describe"], ["query", "--json"], ["history", "--json"]])
 def test_a_full_output_is_one_line(numbers: Path, arguments: list[str]) -> None:

@@ -35,6 +35,7 @@ def short(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
     return outcome
 
 
+@pytest.mark.merge
 def test_every_answer_is_right(short: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert short["differing"] == 0
     assert len(short["answers"]) >= 5

@@ -22,6 +22,7 @@ def evil(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
+@pytest.mark.push_cases(5)
 @pytest.mark.parametrize(
     "words",
     [

@@ -51,6 +51,7 @@ ELSEWHERE = {"drop_index_segments", "drop_index", "add_constraint", "drop_constr
 """Procedures without a line above: their commands are in test_index, test_constraint, test_sync and test_adopt."""
 
 
+@pytest.mark.push_cases(6)
 @pytest.mark.parametrize("verb", VERBS, ids=lambda v: v.method)
 def test_a_verb_is_there_in_every_way(verb: Verb, run: Run, tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t", pa.schema([("n", pa.int64())]))

@@ -67,6 +67,7 @@ def test_segments_are_forgotten_and_built_again_with_progress(run: Run, place: s
     assert "Repairing by_k: 100%" in run("index", "repair", place, "by_k").err
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

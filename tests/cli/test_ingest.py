@@ -28,6 +28,7 @@ def csv(folder: Path, name: str, *lines: str, header: str = "n,word") -> None:
     (folder / name).write_text("\n".join([header, *lines]) + "\n")
 
 
+@pytest.mark.merge
 def test_each_file_once(spark: Any, run: Run, tmp_path: Path) -> None:
     inbox, table = tmp_path / "inbox", tmp_path / "t"
     csv(inbox, "a.csv", "1,x", "2,y")
@@ -132,6 +133,7 @@ def test_the_clustering_of_a_table_stays(spark: Any, run: Run, tmp_path: Path) -
     assert (done.code, "CLUSTERING_DIFFERS" in done.err) == (1, True)
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
 def test_partition_folders_are_columns(spark: Any, run: Run, tmp_path: Path, ending: str) -> None:
     inbox, table = tmp_path / "inbox", tmp_path / "t"

@@ -67,6 +67,7 @@ def write_json(path: Path, ids: list[int]) -> None:
     path.write_text("\n".join(json.dumps({"id": i, "kind": "up"}) for i in ids))
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize(("ending", "write"), [("parquet", write_parquet), ("csv", write_csv), ("jsonl", write_json)])
 def test_upsert_of_a_file(
     run: Run, place: str, tmp_path: Path, ending: str, write: Callable[[Path, list[int]], None]

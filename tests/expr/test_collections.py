@@ -111,6 +111,7 @@ def generated() -> tuple[list[pa.Table], TableEvidence]:
     return pieces, collected(pieces)
 
 
+@pytest.mark.push_cases(20)
 @pytest.mark.parametrize("ansi", [True, False])
 @pytest.mark.parametrize("text", FILTERS)
 def test_what_is_decided_holds(text: str, ansi: bool) -> None:

@@ -60,6 +60,7 @@ SATURATES = ("floor(", "ceil(", "ceiling(")
 """Beyond BIGINT Spark 4.3 raises and 4.2 gives the nearest BIGINT. We raise as 4.3 does; what may fail is never skipped, so both are served."""
 
 
+@pytest.mark.merge
 def test_what_fails_here_fails_in_spark(spark: Any) -> None:
     table = in_range(rows(3))
     batch = {f.id: table.column(i) for i, f in enumerate(SCHEMA.fields)}

@@ -231,6 +231,7 @@ DDL = "by tinyint, sh smallint, i int, lo bigint, d9 decimal(9,2), d18 decimal(1
 WIDER = "by int, sh bigint, i bigint, lo bigint, d9 decimal(18,2), d18 decimal(38,3), da timestamp_ntz, ts timestamp, ti time(6), iv interval day to second"
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("ddl", "vectorized"), [(DDL, "true"), (DDL, "false"), (WIDER, "true")]

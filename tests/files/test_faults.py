@@ -55,6 +55,7 @@ def long_footer(data: bytes) -> bytes:
 FORMATS = pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 
 
+@pytest.mark.push_cases(10)
 @pytest.mark.parametrize("damage", [cut, flip_middle, empty, noise, long_footer], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("rows", [10, 50_000])
 @FORMATS
@@ -77,6 +78,7 @@ def test_what_was_appended_to_a_file_is_not_read(tmp_path: Path, form: str) -> N
     assert read_all(open_store(tmp_path), replace(ref, checksum=1), SCHEMA).equals(before)
 
 
+@pytest.mark.push_cases(19)
 @pytest.mark.parametrize("at", range(20, 400, 20))
 @FORMATS
 def test_any_byte_of_the_footer(tmp_path: Path, form: str, at: int) -> None:

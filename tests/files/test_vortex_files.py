@@ -50,6 +50,7 @@ def single_file(folder: Path) -> PartRef:
     return PartRef("one", "data/one.vortex", "vortex", 0, rows, done.bytes, done.checksum, done.footer_checksum, SIZES)
 
 
+@pytest.mark.push_cases(8)
 @pytest.mark.parametrize("rows", [None, [0, 2_999, 3_000, 3_001, 5_500, 9_500], [3_000], [5_501, 5_502]])
 @pytest.mark.parametrize("ids", [[1, 2, 3], [1, 3], [2]])
 @pytest.mark.parametrize("single", [False, True])

@@ -38,6 +38,7 @@ WRITES: dict[str, Callable[[tamis.Table], object]] = {
 }
 
 
+@pytest.mark.push_cases(8)
 @pytest.mark.parametrize("data_format", ["parquet", "orc", "vortex"])
 @pytest.mark.parametrize("write", WRITES)
 def test_every_write_is_refused(write: str, data_format: str) -> None:

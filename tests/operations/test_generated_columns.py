@@ -46,6 +46,7 @@ def right(table: tamis.Table) -> int:
     return len(found)
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("clustered", [(), ("day",), ("tens", "day")])
 def test_every_verb_computes_them(clustered: tuple[str, ...]) -> None:
     table = made(cluster_by=clustered)
@@ -285,6 +286,7 @@ def months(**properties: Any) -> tamis.Table:
     return table
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
@@ -316,6 +318,7 @@ def test_clustering_by_the_column_serves_the_source() -> None:
     assert audited.to_arrow().num_rows == 5
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     ("text", "uses"),
     [
@@ -372,6 +375,7 @@ def test_a_piece_of_another_schema_says_nothing() -> None:
     assert not decision.none[2]
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize(
     ("source", "wider", "generated", "value", "test"),
     [

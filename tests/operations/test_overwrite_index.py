@@ -7,6 +7,7 @@ import pytest
 from tests.operations.making import filled, held, rows
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("row_filter", ["user = 3", "user % 5 = 1", "user in (1, 2, 3) and ts > 20"])
 def test_rows_beside_the_candidates_stay(row_filter: str) -> None:
     plain, indexed = filled(5, size=400), filled(5, size=400)

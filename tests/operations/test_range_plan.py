@@ -128,6 +128,7 @@ def consumed(of: tamis.Table, start: Position, text: str) -> tuple[int, int, int
     return parts, size, batches
 
 
+@pytest.mark.merge
 def test_the_past_costs_no_reads() -> None:
     """The last 15 loads of 30, and of 300."""
     found = {}

@@ -172,6 +172,7 @@ REFUSED: list[tuple[Callable[[tamis.Table], Any], type[TamisError], str]] = [
 ]
 
 
+@pytest.mark.push_cases(7)
 @pytest.mark.parametrize(("call", "kind", "code"), REFUSED, ids=[f"{i} {case[2]}" for i, case in enumerate(REFUSED)])
 def test_refused_by_name_and_nothing_changed(
     table: tamis.Table, call: Callable[[tamis.Table], Any], kind: type[TamisError], code: str
@@ -392,7 +393,7 @@ PAIRS: dict[str, tuple[Run, Run, str | None]] = {
 
 @pytest.mark.parametrize(("mine", "theirs", "code"), PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("between", [0, 1], ids=["next", "later"])
-@pytest.mark.push_cases(15)
+@pytest.mark.push_cases(5)
 def test_pairs_are_as_one_after_the_other(
     table: tamis.Table, mine: Run, theirs: Run, code: str | None, between: int, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ CONVERTED: dict[str, tuple[pa.DataType, list[Any], Any]] = {
 """Type of the column, two values that it stores alike, and what it stores."""
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("case", CONVERTED)
 def test_keys_that_are_stored_alike_are_one_key(tmp_path: Path, case: str) -> None:
     column, (first, second), stored = CONVERTED[case]

@@ -107,6 +107,7 @@ def test_a_table_that_is_well() -> None:
     assert tamis.create("memory://verify-empty").verify().ok
 
 
+@pytest.mark.push_cases(4)
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damage_is_found_and_named(name: str) -> None:
     of = well()
@@ -132,6 +133,7 @@ LIES: dict[str, Callable[[pa.RecordBatch], pa.RecordBatch]] = {
 }
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("name", LIES)
 def test_an_index_that_does_not_say_what_the_rows_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries that were built wrong stand in files whose checksums are right."""

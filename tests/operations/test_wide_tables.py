@@ -42,6 +42,7 @@ def test_statistics_of_few_rows_stand_in_the_log(tmp_path: Path, kind: str) -> N
         assert found.count() == 2
 
 
+@pytest.mark.merge
 def test_rollups_of_wide_tables_hold_every_statistic(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t", rows("double", 0).schema)
     for part in range(16):

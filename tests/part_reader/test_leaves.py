@@ -70,6 +70,7 @@ def outcome(table: Any, text: str, columns: tuple[str, ...] = ("id",), **options
         return error.code, str(error)
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 def test_every_kind_under_every_cast(tmp_path: Path, form: str) -> None:
     chance = np.random.default_rng(len(form))
@@ -97,6 +98,7 @@ def test_every_kind_under_every_cast(tmp_path: Path, form: str) -> None:
     assert outcome(shredded, filters[2], ("*",)) == outcome(plain, filters[2], ("*",))
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 def test_few_bytes_are_read(tmp_path: Path, form: str) -> None:
     noise = np.random.default_rng(1)

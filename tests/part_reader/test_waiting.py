@@ -40,6 +40,7 @@ def batches(ref: PartRef, text: str, counters: ReadCounters | None = None) -> It
     return read_part(ref, spec, counters or ReadCounters())
 
 
+@pytest.mark.push_cases(15)
 @pytest.mark.parametrize(
     "at", [[7], [7, 200_000], [7, 140_000, 290_000], list(range(0, ROWS, 1_000)), list(range(99_990, 130_000))]
 )

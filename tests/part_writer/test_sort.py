@@ -83,6 +83,7 @@ def test_holds_says_whether_rows_are_in_order(data: list[dict[str, Any]]) -> Non
     assert Order(SCHEMA, KEYS).holds(batch) == (keys == sorted(keys))
 
 
+@pytest.mark.merge
 def test_many_spilled_runs() -> None:
     schema = Schema((Field("n", LONG, id=1),))
     data = [

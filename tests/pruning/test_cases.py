@@ -116,6 +116,7 @@ def test_dates_made_of_near_numbers_do_not_fail() -> None:
     )
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Apia", "America/St_Johns", "Asia/Kathmandu"])
 def test_instants_day_by_day(zone: str) -> None:
     """Against rows: nothing is skipped that a row needs, around each shift of the zone."""

@@ -150,6 +150,7 @@ SEVERAL = [
 ]
 
 
+@pytest.mark.push_cases(367)
 @pytest.mark.parametrize(("phrase", "zone", "mode"), CASES)
 def test_what_happens_inside_is_admitted(phrase: str, zone: str, mode: Mode) -> None:
     tree = bound(phrase, zone, mode)
@@ -158,6 +159,7 @@ def test_what_happens_inside_is_admitted(phrase: str, zone: str, mode: Mode) -> 
     admitted(tree, ranges(column, np.random.default_rng(5)))
 
 
+@pytest.mark.push_cases(48)
 @pytest.mark.parametrize(("phrase", "zone", "mode"), SEVERAL)
 def test_so_it_is_of_several_arguments(phrase: str, zone: str, mode: Mode) -> None:
     """Each argument over runs of its grid beside each other one's, and beside single values of them."""

@@ -64,6 +64,7 @@ def table() -> Any:
     return made
 
 
+@pytest.mark.push_cases(48)
 @pytest.mark.parametrize("zone", ["UTC", "America/Sao_Paulo", "Asia/Kolkata"])
 @pytest.mark.parametrize("ansi", [True, False])
 @pytest.mark.parametrize("text", MUST_SKIP)

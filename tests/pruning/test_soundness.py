@@ -54,6 +54,7 @@ def judge(filters: list[expr.Expr], pieces: list, loose: dict, seed: int) -> int
     return int((decision.none | decision.all).sum())
 
 
+@pytest.mark.push_cases(56)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_function_alone(name: str) -> None:
     rng = np.random.default_rng(zlib.crc32(name.encode()))

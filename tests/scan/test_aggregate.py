@@ -75,6 +75,7 @@ def measured(rows: list[dict[str, Any]], said: str) -> Any:
     return plain(nan[0] if nan else max(numbers, default=None))
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("seed", range(TABLES))
 def test_aggregates_are_those_of_the_rows(tmp_path: Any, seed: int) -> None:
     rng = Random(seed)
@@ -255,6 +256,7 @@ def test_what_cannot_be_aggregated_is_refused(tmp_path: Any, measures: Any, grou
     assert table.scan().aggregate("count(n)").to_pydict() == {"count(n)": [0]}
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("indexed", [False, True])
 def test_counts_do_not_depend_on_when_the_consumer_stops(parts: int, indexed: bool) -> None:

@@ -68,6 +68,7 @@ def same(table: tamis.Table, text: str, **options: Any) -> int:
     return len(table.scan(text, options=options or None).plan().parts)
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("form", ["parquet", "orc", "vortex"])
 def test_parts_are_skipped(tmp_path: Path, form: str) -> None:
     table = tamis.create(tmp_path / "t", SCHEMA if form != "vortex" else SCHEMA.remove(3), format=form)
@@ -159,6 +160,7 @@ LIES = {
 }
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("name", LIES)
 def test_verify_finds_statistics_that_do_not_hold(tmp_path: Path, name: str) -> None:
     table = tamis.create(tmp_path / "t", SCHEMA)

@@ -68,6 +68,7 @@ PLANTS = {
 RIGHT = {"n = 25000": [25_000], "n % 1000 = 1": list(range(1, 4 * ROWS, 1_000))}
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("kind", PLANTS)
 def test_a_wrong_proof_is_found_and_the_rows_are_right(
     table: tamis.Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
@@ -94,6 +95,7 @@ def test_a_wrong_proof_is_found_and_the_rows_are_right(
         table.scan(text, ["n"], options=ALWAYS).count()
 
 
+@pytest.mark.merge
 def test_two_wrong_proofs_at_once_are_one_error_and_no_noise(
     table: tamis.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +261,7 @@ def test_a_hidden_error_is_found_and_raised(
         table.scan(text, options=ALWAYS).to_arrow()
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     "text", ["n = 25000", "n < 30000 AND even % 3 = 0", "n >= 10", "n < 0", "n + 0 > 5", "1 / n > 0 AND n > 5"]
 )

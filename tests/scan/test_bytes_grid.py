@@ -37,7 +37,7 @@ def grid(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.parametrize("fields", COLUMNS)
 @pytest.mark.parametrize("text", [*FILTERS, "clustered < {}D"])
-@pytest.mark.push_cases(16)
+@pytest.mark.push_cases(6)
 def test_no_mode_reads_more_bytes_than_eager_reading(grid: Any, text: str, fields: tuple[str, ...]) -> None:
     for share in SHARES:
         asked = text.format(share)

@@ -42,6 +42,7 @@ def table() -> tamis.Table:
     return made
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_filter_counts_what_numpy_counts(table: tamis.Table, name: str) -> None:
     values = COLUMNS[name]

@@ -174,6 +174,7 @@ def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return table
 
 
+@pytest.mark.push_cases(15)
 @pytest.mark.parametrize(("zone", "text", "expected"), ZONED)
 def test_times_without_a_zone_are_read_in_the_readers_own(old: Any, zone: str, text: str, expected: list[int]) -> None:
     """What was written has no zone of a session in it: each reader's own counts. Old days and instants are as the proleptic calendar has them."""
@@ -181,6 +182,7 @@ def test_times_without_a_zone_are_read_in_the_readers_own(old: Any, zone: str, t
     assert old.scan(text, ("n",), options={"timezone": zone}).to_arrow()["n"].to_pylist() == expected * 2
 
 
+@pytest.mark.push_cases(1)
 @FORMATS
 def test_lists_and_maps_beside_scattered_survivors_are_whole(tmp_path: Path, form: str) -> None:
     """40,000 rows in blocks of thousands: values come row by row as they went in, of every kind and length."""

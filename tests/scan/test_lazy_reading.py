@@ -114,6 +114,7 @@ def test_survivors_in_every_block_cost_little_more(t: Any) -> None:
     assert data_bytes(report[1]) <= 1.02 * data_bytes(base[1])
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -144,6 +145,7 @@ NULLS = {
 }  # fmt: skip
 
 
+@pytest.mark.push_cases(10)
 @pytest.mark.parametrize("text", NULLS)
 def test_a_null_row_passes_no_comparison(odd: Any, text: str) -> None:
     same(odd, text, NULLS[text])
@@ -245,6 +247,7 @@ def test_columns_that_a_part_lacks_have_their_defaults(tmp_path: Path) -> None:
         assert counters.bytes_follower == 0 or rows
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 def test_an_index_leaves_lazy_reading_one_block(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The index leaves one block of which even the leaders are read."""
@@ -296,6 +299,7 @@ def test_deleted_rows_are_neither_leaders_nor_followers(tmp_path: Path) -> None:
     assert report.blocks["read"] == 2
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 def test_rows_deep_behind_rejected_ones_are_changed(tmp_path: Path, form: str) -> None:
     table = wide(tmp_path, 8, form=form)

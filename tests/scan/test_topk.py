@@ -71,6 +71,7 @@ def places(rows: list[dict[str, Any]], order: list[tuple[str, bool, bool]]) -> l
     return [tuple("NaN" if isinstance(v := r[c], float) and math.isnan(v) else v for c, _, _ in order) for r in rows]
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("seed", range(TABLES))
 def test_the_first_rows_are_those_of_sorting_everything(tmp_path: Any, seed: int) -> None:
     rng = Random(seed)
@@ -98,6 +99,7 @@ def test_the_first_rows_are_those_of_sorting_everything(tmp_path: Any, seed: int
         assert table.scan(condition).exists() == bool(wanted)
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("seed", range(TABLES))
 def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(
     tmp_path: Any, seed: int, monkeypatch: pytest.MonkeyPatch

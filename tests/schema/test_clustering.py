@@ -47,6 +47,7 @@ def test_a_new_clustering_sorts_what_is_written_later() -> None:
     assert [row["b"] for row in rows(table)] == [1, 2, 7, 8]
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     ("before", "after"),
     [(("a", "b"), ("b", "a")), (("a", "b"), ()), (("b", "a"), ("a", "b")), ((), ("a", "b"))],

@@ -88,6 +88,7 @@ def asked(table: tamis.Table, use: str = "lookup") -> Report:
     return same(tamis.open(table.path), f"k IN ({keys})", options={"tamis.index.use": use})
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_damage_to_any_object_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     path, copy = tmp_path / "t", tmp_path / "whole"
@@ -183,7 +184,7 @@ def test_a_store_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", [0, 1, 2])
-@pytest.mark.push_cases(4)
+@pytest.mark.push_cases(2)
 def test_a_merge_goes_on_past_a_damaged_index_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, kind: int
 ) -> None:
@@ -221,6 +222,7 @@ def test_a_merge_that_fails_without_damage_changes_nothing(tmp_path: Path, monke
     assert used(asked(table)) == {"ik": (LOADS, 0)}
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_segments_are_dropped_past_a_damaged_list_of_covered_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str

@@ -118,6 +118,7 @@ TYPES: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
 }
 
 
+@pytest.mark.push_cases(5)
 @pytest.mark.parametrize("kind", TYPES)
 def test_types(tmp_path: Path, kind: str) -> None:
     data_type, values, filters = TYPES[kind]

@@ -184,6 +184,7 @@ def failed_loads(table: tamis.Table, count: int, name: str | None = None) -> Non
             table.append(rows_of(segment))
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(("most", "left"), [(None, [1, 2]), ("0", [0, 1, 2]), ("1", [1, 2]), ("1GB", [])])
 def test_a_load_catches_up_within_its_limit(tmp_path: Path, most: str | None, left: list[int]) -> None:
     """By default as many bytes as it loads, and always a part; the rest waits for the next load."""
@@ -349,6 +350,7 @@ def test_a_limit_is_filled_across_missing_segments(out_of_sync: tamis.Table) -> 
     assert out_of_sync.scan(f"k IN ({keys})", limit=10).to_arrow().num_rows == 10
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("use", ["auto", "lookup", "plan"])
 def test_the_least_rows_are_deleted(tmp_path: Path, use: str) -> None:
     """The order by an indexed column leaves deleted rows out, in covered segments and in missing ones."""

@@ -79,6 +79,7 @@ def t(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     return table
 
 
+@pytest.mark.push_cases(10)
 @pytest.mark.parametrize("use", ["auto", "lookup", "plan"])
 @pytest.mark.parametrize("row_filter", FILTERS)
 def test_rows_are_those_of_a_scan_without_index(t: tamis.Table, row_filter: str, use: str) -> None:

@@ -50,7 +50,7 @@ def base_bytes(report: Report | None) -> int:
 
 @pytest.mark.parametrize("columns", [("*",), ("k",), ("w", "k"), ("k", "g")])
 @pytest.mark.parametrize("row_filter", FILTERS)
-@pytest.mark.push_cases(14)
+@pytest.mark.push_cases(5)
 def test_both_paths_give_the_rows_and_counts_of_a_scan_without_index(
     t: tamis.Table, row_filter: str, columns: tuple[str, ...]
 ) -> None:

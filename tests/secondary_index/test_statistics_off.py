@@ -72,6 +72,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     return made.refresh()
 
 
+@pytest.mark.push_cases(8)
 @pytest.mark.parametrize("use", ["ik", "lookup", "plan"])
 @pytest.mark.parametrize("text", ["k = 4711", "k IN (17, 4711)", "k = 17 OR k = 4711", "k < 2 AND w >= 0"])
 def test_statistics_of_an_index_decide_nothing(table: tamis.Table, use: str, text: str) -> None:

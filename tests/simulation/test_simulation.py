@@ -8,6 +8,7 @@ from tests.simulation.machine import Mishaps
 from tests.simulation.story import tell
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_story_ends_well(seed: int) -> None:
     sim = tell(seed, 800)

@@ -35,6 +35,7 @@ def left(lake: Any) -> list[int]:
     return sorted(row[0] for row in lake.rows("SELECT n FROM lake.db.t"))
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("verb", ["DELETE FROM lake.db.t WHERE {}", "UPDATE lake.db.t SET n = -n WHERE {}"])
 @pytest.mark.parametrize("condition", ["date(ts) = '2026-01-01'", "hour(ts) < 13", "ts::string < '2026-01-01 19'"])
 def test_a_change_finds_its_rows_in_its_sessions_zone(western: Any, verb: str, condition: str) -> None:

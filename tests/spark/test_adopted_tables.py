@@ -169,7 +169,7 @@ TYPES = """
 @pytest.mark.parametrize(
     ("times", "legacy"), [("INT96", "true"), ("TIMESTAMP_MICROS", "false"), ("TIMESTAMP_MILLIS", "false")]
 )
-@pytest.mark.push_cases(1)
+@pytest.mark.merge
 def test_types_of_files_that_spark_wrote(lake: Lake, times: str, legacy: str) -> None:
     """Decimals of every physical type, times with and without a zone, and whatever is nested: the rows that plain Spark reads."""
     place = lake.folder.parent / "source"

@@ -106,7 +106,7 @@ def asked(session: Any, text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
-@pytest.mark.push_cases(42)
+@pytest.mark.push_cases(14)
 def test_statements_end_as_in_a_session_without_ours(pair: tuple[Any, Any], text: str) -> None:
     plain, attached = (asked(session, text) for session in pair)
     assert attached == plain
@@ -117,6 +117,7 @@ def test_most_of_these_statements_fail(pair: tuple[Any, Any]) -> None:
     assert sum(isinstance(f, tuple) and len(f) == 5 and f[1] is not None for f in found) > 100
 
 
+@pytest.mark.push_cases(4)
 @pytest.mark.parametrize(("method", "texts"), PARSED, ids=[m for m, _ in PARSED])
 def test_every_method_of_the_parser(pair: tuple[Any, Any], spark: Any, method: str, texts: list[str]) -> None:
     try:

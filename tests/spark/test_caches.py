@@ -41,7 +41,7 @@ CHANGES: dict[str, tuple[Callable[[Any], Any], int]] = {
 
 
 @pytest.mark.parametrize("how", CHANGES)
-@pytest.mark.push_cases(4)
+@pytest.mark.push_cases(2)
 def test_a_cached_table_has_the_rows_of_now(lake: Any, how: str) -> None:
     lake.sql("CREATE TABLE lake.db.t (a BIGINT) USING tamis")
     table = tamis.open(path(lake))

@@ -141,6 +141,7 @@ i % 7 = 3
 """.strip().splitlines()
 
 
+@pytest.mark.push_cases(24)
 @pytest.mark.parametrize("condition", UNDERSTOOD)
 def test_a_condition_keeps_its_meaning(
     spark: Any, table: Any, read: Callable[[str], Translation], condition: str

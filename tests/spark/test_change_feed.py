@@ -73,6 +73,7 @@ def test_the_procedure_tells_images(filled: Lake) -> None:
     filled.refused("CALL lake.system.changes('db.t', 0, keys => 'nosuch')", "COLUMN_NOT_FOUND")
 
 
+@pytest.mark.push_cases(4)
 @pytest.mark.parametrize(
     ("bounds", "first", "last"),
     [

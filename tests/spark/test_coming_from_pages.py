@@ -613,6 +613,6 @@ def test_no_case_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("case", [pytest.param(f, id=f.__name__) for f in dict.fromkeys(CASES.values())])
-@pytest.mark.push_cases(18)
+@pytest.mark.push_cases(6)
 def test_a_row_does_what_it_says(shop: Shop, case: Callable[[Shop], None]) -> None:
     case(shop)

@@ -69,7 +69,7 @@ SQL = {
 
 
 @pytest.mark.parametrize("statement", SQL)
-@pytest.mark.push_cases(5)
+@pytest.mark.push_cases(2)
 def test_every_statement_is_refused(ours: Any, statement: str) -> None:
     text = refused(lambda: ours.sql(SQL[statement]).collect())
     assert "sane" in text
@@ -109,7 +109,7 @@ def _id() -> Any:
 
 
 @pytest.mark.parametrize("write", FRAMES)
-@pytest.mark.push_cases(6)
+@pytest.mark.push_cases(2)
 def test_every_write_of_a_dataframe_is_refused(ours: Any, write: str) -> None:
     refused(lambda: FRAMES[write](ours))
     assert (table(ours).version, table(ours).scan().count()) == (2, 4)

@@ -98,6 +98,7 @@ def test_properties_and_comments_change(lake: Any) -> None:
     lake.refused("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.bogus' = '1')", "UNKNOWN_OPTION")
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("name", ["my table", "it's", 'say "hi"', "größe", "表", "a.b", "100%", "a#b?c"])
 def test_names_of_many_kinds(lake: Any, name: str) -> None:
     lake.sql("CREATE NAMESPACE lake.`d b`")

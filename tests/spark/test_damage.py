@@ -33,6 +33,7 @@ def damage(folder: Path, how: str) -> str:
     return f"data/{part.name}"
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("how", ["PART_MISSING", "TRUNCATED"])
 @pytest.mark.parametrize("lazy", ["auto", "on"])
 def test_a_damaged_part_is_named(lake: Any, lazy: str, how: str) -> None:
@@ -114,6 +115,7 @@ def test_no_flipped_bit_in_the_page_header_of_an_array_gives_other_rows(lake: An
     assert refused
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("path", ["../other/data/{}", "data/../../other/data/{}", "data/%2e%2e/../../other/data/{}"])
 @pytest.mark.parametrize("lazy", ["native", "on"])
 def test_no_part_lies_outside_of_its_table(lake: Any, lazy: str, path: str) -> None:

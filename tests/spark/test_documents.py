@@ -104,6 +104,7 @@ AWKWARD_FILTERS = [
 ONLY_SPARK = ("tinyint", "smallint", "float'", "decimal", "'string'", '$["', "_corrupt_record")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("corrupt", ["_corrupt_record", "bad"])
 def test_awkward_values_have_the_rows_of_spark(spark: Any, tmp_path: Path, corrupt: str) -> None:
     """Each in a part of its own, so that neither statistics nor rows may lose one; an embedded scan may refuse."""

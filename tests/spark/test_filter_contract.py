@@ -94,7 +94,7 @@ def shapes(table: str, filter_: str, kept: list[tuple[Any, ...]]) -> Iterator[tu
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("format_", "indexed"), READERS)
-@pytest.mark.push_cases(2)
+@pytest.mark.push_cases(1)
 def test_every_reader_gives_the_rows_of_owned_and_other_filters(
     lake: Any, format_: str, indexed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
-@pytest.mark.push_cases(2)
+@pytest.mark.push_cases(1)
 def test_every_format(lake: Any, form: str) -> None:
     lake.spark.sql(ROWS).repartition(1).sortWithinPartitions("n").createOrReplaceTempView("rows_as_they_are")
     lake.sql(

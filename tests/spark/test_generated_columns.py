@@ -134,6 +134,7 @@ def test_streams_and_the_data_source_compute_them(zoned: Any, tmp_path: Path) ->
     assert right(zoned, "sorted") == 4
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize(
     "statement",
     [

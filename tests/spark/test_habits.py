@@ -290,7 +290,7 @@ def known(attached: Lake) -> Known:
 
 
 @pytest.mark.parametrize("habit", [*WRITES, *READS])
-@pytest.mark.push_cases(27)
+@pytest.mark.push_cases(9)
 def test_what_is_typed_first(known: Known, habit: str) -> None:
     from pyspark.errors import PySparkException
 

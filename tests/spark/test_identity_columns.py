@@ -63,6 +63,7 @@ def test_a_statement_may_leave_the_column_out(numbered: Any) -> None:
     assert sorted(numbers(numbered)) == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     "statement",
     [

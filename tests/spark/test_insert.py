@@ -60,7 +60,7 @@ def test_insert_overwrite(numbers: Any) -> None:
         ("a IN (1, 3) AND c > 3", {2, 3}),
     ],
 )
-@pytest.mark.push_cases(3)
+@pytest.mark.push_cases(1)
 def test_replace_where(numbers: Any, condition: str, left: set[int]) -> None:
     numbers.sql(f"INSERT INTO lake.db.t REPLACE WHERE {condition} SELECT 9, 'new', 0")
     assert {row[0] for row in content(numbers)} == left | {9}

@@ -100,7 +100,7 @@ def _big(spark: Any, query: str) -> list[int]:
 
 
 @pytest.mark.parametrize("column", ["big", "small", "day", "at", "local", "price", "word", "wide", "renamed"])
-@pytest.mark.push_cases(3)
+@pytest.mark.push_cases(1)
 def test_values_prune_not_their_range(keyed: Any, new: Callable[[], list[Report]], column: str) -> None:
     assert (
         _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0")

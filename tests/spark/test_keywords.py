@@ -68,7 +68,7 @@ def as_we_read(text: str, word: str) -> tuple[str, ...] | None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("quoted", [False, True])
-@pytest.mark.push_cases(4)
+@pytest.mark.push_cases(2)
 def test_a_keyword_names_the_column_that_spark_reads(spark: Any, form: str, quoted: bool) -> None:
     words = keywords(spark)
     assert len(words) > 300

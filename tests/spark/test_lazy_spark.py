@@ -62,6 +62,7 @@ def asked(spark: Any, table: str) -> Callable[[str], tuple[list[Any], Report]]:
     return run
 
 
+@pytest.mark.merge
 def test_a_function_registered_in_spark_is_left_to_spark(spark: Any, table: str, asked: Any) -> None:
     """Beside a filter that is read it is asked of the survivors alone, and laziness stays; in an OR it is asked of every row, and all columns are read."""
     calls = spark.sparkContext.accumulator(0)
@@ -128,6 +129,7 @@ def test_a_session_of_another_zone_than_the_writers(spark: Any, table: str, zone
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     ("columns", "condition", "fails"),
     [

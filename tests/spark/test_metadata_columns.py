@@ -48,6 +48,7 @@ MISSING = "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT"
 FIELDS = "_metadata.file_name AS n, _metadata.file_size AS b, _metadata.row_index AS i"
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("lazy", ["auto", "native", "on", "off"])
 def test_each_row_tells_its_file_and_its_place(filled: Lake, lazy: str) -> None:
     want = expected(filled)
@@ -159,6 +160,7 @@ def test_other_formats_tell_it_too(lake: Lake) -> None:
     assert found == [(1, 0, True), (2, 1, True)]
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("columns", [("id", "_metadata.file_name"), ("_metadata",), ("id", "_tamis_part")])
 def test_a_stream_refuses_it(filled: Lake, columns: tuple[str, ...]) -> None:
     """Spark asks a stream for the columns of the table only, and would take other memory for the rest."""

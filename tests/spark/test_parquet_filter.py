@@ -190,6 +190,7 @@ FILTERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.merge
 @pages
 def test_rows_are_those_of_spark_without_filters_told(two: Any) -> None:
     one = tuple(two.read.table("told.db.one").columns)

@@ -144,6 +144,7 @@ def test_an_audit_changes_no_answer(both: Both) -> None:
         both.spark.conf.unset("tamis.audit.percent")
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("measures", ["count(*), min(x), max(day)", "count(x)", "min(ts)"])
 def test_an_audit_adds_no_row_to_an_aggregate_of_nothing(spark: Any, ordered: str, measures: str) -> None:
     """The tasks that read the sample return partial aggregates too, so Spark must add them up."""
@@ -199,6 +200,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.push_cases(5)
 @pytest.mark.parametrize("text", SHAPES)
 def test_shapes_of_queries(both: Both, text: str) -> None:
     found, expected = both.rows(text)
@@ -366,6 +368,7 @@ def test_a_filter_is_sparks_own_but_under_a_limit_or_an_aggregate(spark: Any, or
     assert not filters("SELECT * FROM {t} WHERE ts >= 150 LIMIT 3")
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("measure", ["count_if(IF(ts IN (24), ts, NULL) <> 1.5)", "count(CASE WHEN ts IN (24) THEN ts END > 1.5)", "max(IF(ts > 24, ts, NULL) <> 1.5)"])  # fmt: skip
 def test_aggregates_that_spark_cannot_translate_are_never_offered(spark: Any, ordered: str, measure: str) -> None:
     """Spark translates every aggregate above a source that takes aggregates, and fails with an internal error on these."""

@@ -117,6 +117,7 @@ def test_rows_are_those_of_spark(spark: Any, events: str, condition: str) -> Non
             assert rows_of(spark.sql(f"SELECT * FROM {events} WHERE {condition}")) == expected, lazy
 
 
+@pytest.mark.push_cases(8)
 @pytest.mark.parametrize(("condition", "most"), PRUNED.items())
 def test_parts_that_cannot_match_are_not_read(spark: Any, events: str, condition: str, most: int) -> None:
     spark.sql(f"SELECT user FROM {events} WHERE {condition}").collect()
@@ -147,7 +148,7 @@ def test_parts_that_cannot_match_are_not_read(spark: Any, events: str, condition
         "SELECT id, row_number() OVER (PARTITION BY week ORDER BY id) r FROM {t} WHERE user = 7",
     ],
 )
-@pytest.mark.push_cases(20)
+@pytest.mark.push_cases(7)
 def test_queries_agree(spark: Any, events: str, query: str, lazy: str) -> None:
     expected = rows_of(spark.sql(query.format(t="plain")))
     for adaptive in ("true", "false"):

@@ -191,7 +191,7 @@ def condition(call: Callable[[], Any]) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.push_cases(5)
+@pytest.mark.push_cases(2)
 def test_an_unknown_option_is_an_error_everywhere(given: Given, place: str) -> None:
     text = condition(lambda: PLACES[place](given, {"readChangeFed": "true"}))
     assert "UNKNOWN_OPTION" in text
@@ -235,7 +235,7 @@ def test_an_unknown_option_is_an_error_everywhere(given: Given, place: str) -> N
         ("CREATE OPTIONS", {"secret_access_key": "x"}, "attach"),
     ],
 )
-@pytest.mark.push_cases(9)
+@pytest.mark.push_cases(3)
 def test_an_option_without_effect_is_refused(given: Given, place: str, options: dict[str, str], says: str) -> None:
     if "readChangeData" in options:
         needs_state_options(given.lake.spark)
@@ -333,6 +333,7 @@ def test_a_feed_is_bounded_by_times_in_the_sessions_zone(given: Given) -> None:
         given.lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.push_cases(4)
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -215,6 +215,7 @@ def test_each_newer_statement_has_a_text() -> None:
     assert set(NEWER_TEXTS) == set(NEWER)
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.spark
 @pytest.mark.parametrize("words", sorted(NEWER_TEXTS))
 def test_a_statement_of_a_newer_spark_is_refused_by_name_and_nothing_is_left_out(lake: Any, words: str) -> None:

@@ -60,6 +60,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
 }
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("name", SHAPES)
 def test_spark_counts_the_rows_of_every_scan(filled: Lake, tmp_path: Path, name: str) -> None:
     shape, rows = SHAPES[name]
@@ -99,6 +100,7 @@ AGES = "at > now() - INTERVAL 5 DAYS AND at < now()"
 """Seen at once, it has an upper bound that later parts are beyond, and a lower bound that earlier parts are."""
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("limit", ["maxFilesPerTrigger", "maxBytesPerTrigger"])
 def test_a_limit_counts_what_the_filter_keeps(lake: Lake, tmp_path: Path, limit: str) -> None:
     """From the first micro-batch on, of the newest version and of all versions since the first."""

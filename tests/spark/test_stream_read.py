@@ -99,6 +99,7 @@ READERS: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("shape", READERS, ids=["all", "filter", "branch", "expression"])
 def test_a_dropped_column_fences_the_queries_that_read_it(
     lake: Any, tmp_path: Path, shape: Callable[[Any], Any]
@@ -116,6 +117,7 @@ OTHERS: list[tuple[Callable[[Any], Any], str, list[tuple[Any, ...]]]] = [
 ]
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize(("shape", "mode", "rows"), OTHERS, ids=["select", "filter", "state"])
 def test_a_dropped_column_does_not_fence_other_queries(
     lake: Any, tmp_path: Path, shape: Callable[[Any], Any], mode: str, rows: list[tuple[Any, ...]]

@@ -36,6 +36,7 @@ def test_a_key_that_some_documents_lack_is_not_bounded() -> None:
     assert "$.a" in combined({"$": PathStatistics(MAP, 1, 0)}, theirs)
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     "number",
     [

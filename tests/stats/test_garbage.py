@@ -64,6 +64,7 @@ def test_a_column_of_that_name_twice_is_unknown() -> None:
     assert found.lo.to_pylist() == [None]
 
 
+@pytest.mark.push_cases(17)
 @pytest.mark.parametrize("data_type", ATOMIC, ids=kind_of)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_bytes(data_type: DataType, seed: int) -> None:

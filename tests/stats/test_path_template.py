@@ -81,6 +81,7 @@ def filled(shape: str, n: str, m: str = "3", t: str = "q") -> str:
     return shape.format(n=n, m=m, t=t)
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_awkward_scalar_among_many(shape: str) -> None:
     plain = [

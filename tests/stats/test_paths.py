@@ -79,7 +79,7 @@ ONE_OF_EACH = [None, True, 5, 1.5, 2**70, "5", "x", [1, "a"], {"b": 1}]
 
 
 @pytest.mark.parametrize("first", range(len(ONE_OF_EACH)))
-@pytest.mark.push_cases(4)
+@pytest.mark.push_cases(2)
 def test_every_kind_alone_and_in_pairs(first: int) -> None:
     for second in ONE_OF_EACH[first:]:
         pair = [json.dumps({"a": value}) for value in (ONE_OF_EACH[first], second)]
@@ -107,6 +107,7 @@ def test_a_key_that_is_there_twice_is_seen_beside_any_document(beside: str) -> N
         assert ("$.a" in found) is (not twice.startswith('{"a"')), twice
 
 
+@pytest.mark.push_cases(7)
 @pytest.mark.parametrize("twice", TWICE)
 @pytest.mark.parametrize("before", [0, 5, 1500])
 def test_a_key_that_is_there_twice_hides_no_row(twice: str, before: int) -> None:
@@ -147,6 +148,7 @@ def test_what_a_key_that_is_there_twice_hides_may_be_strange(strange: str) -> No
     assert text_paths.paths_of(pa.array(['{"b": 1}', strange]))[ROOT].kinds & STRANGE
 
 
+@pytest.mark.merge
 def test_what_is_not_known_may_be_anything() -> None:
     """Documents of which nothing is known beside others: no room was left for one of two, and every filter that is true of it finds it."""
     texts = [*DOCUMENTS, *(json.dumps({"a": value}) for value in ONE_OF_EACH)]

@@ -81,6 +81,7 @@ def check(seed: int, kind: Kind) -> tuple[int, int]:
     return decided[0], decided[1]
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("name", KINDS)
 def test_decisions_hold_for_the_rows(name: str) -> None:
     totals = np.sum([check(seed, KINDS[name]) for seed in range(len(FORMS))], axis=0)

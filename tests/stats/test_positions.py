@@ -63,6 +63,7 @@ ROWS = [
 FORMS = ("one by one", "by templates", "spaced")
 
 
+@pytest.mark.push_cases(23)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("text", MUST_SKIP)
 def test_it_must_skip(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:

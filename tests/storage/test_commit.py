@@ -230,6 +230,7 @@ def test_epochs_are_found_at_any_length_at_the_same_cost(store: Store) -> None:
     assert costs[0] == costs[1] <= 7
 
 
+@pytest.mark.merge
 def test_only_so_many_queries_are_remembered(store: Store) -> None:
     for n in range(REMEMBERED + 1):
         epoch(store, f"q{n}", 3)

@@ -141,7 +141,7 @@ def store() -> Store:
 
 @pytest.mark.parametrize(("mine", "theirs", "code"), PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("between", [0, 2], ids=["next", "later"])
-@pytest.mark.push_cases(44)
+@pytest.mark.push_cases(15)
 def test_pairs(store: Store, mine: Change, theirs: Change, code: str | None, between: int) -> None:
     base = load(store)
     commit(store, theirs(base))

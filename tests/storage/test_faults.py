@@ -105,6 +105,7 @@ OPERATIONS: dict[str, tuple[int, Callable[[int], Proposal]]] = {
 }
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(("length", "make"), OPERATIONS.values(), ids=OPERATIONS)
 def test_every_fault_at_every_call_of_a_commit(
     length: int, make: Callable[[int], Proposal], monkeypatch: pytest.MonkeyPatch
@@ -127,6 +128,7 @@ def test_every_fault_at_every_call_of_a_commit(
     assert counted.calls >= 6
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("name", ["append", "append of a large segment", "overwrite"])
 def test_a_store_that_goes_away_at_every_call(name: str) -> None:
     """Its last answer lost, and then nothing: what may have been done is never called undone."""
@@ -162,6 +164,7 @@ def test_every_fault_at_every_call_of_a_creation() -> None:
     assert said >= {"done", "failed"}
 
 
+@pytest.mark.push_cases(1)
 @pytest.mark.parametrize("length", [3, 18, 37])
 def test_every_fault_at_every_call_of_a_load(length: int) -> None:
     """What is read is right, or the error says that the store did not answer."""
@@ -184,7 +187,7 @@ def test_every_fault_at_every_call_of_a_load(length: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.push_cases(14)
+@pytest.mark.push_cases(5)
 def test_many_faults_and_two_writers(seed: int) -> None:
     """A longer story under a share of faults, replayable by its seed. A writer gives up on a call at most three times, then it repeats it without faults."""
     store = memory()

@@ -38,6 +38,7 @@ def latest(store: Store) -> int:
     return commit.version
 
 
+@pytest.mark.push_cases(16)
 @pytest.mark.parametrize("hinted", [*range(LENGTH + 1), LENGTH + 1, LENGTH + 2, LENGTH + 3, 1000, 10**18])
 def test_any_version_in_the_hint(store: Store, hinted: int) -> None:
     write_hint(store, hinted)

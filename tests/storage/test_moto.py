@@ -39,6 +39,7 @@ def test_an_object_is_written_once(s3: dict[str, Any]) -> None:
     assert other.put_if_absent("log/0.json", b"4")
 
 
+@pytest.mark.merge
 def test_listings_of_several_pages(s3: dict[str, Any]) -> None:
     """S3 lists a thousand objects a page."""
     store = store_at(s3, "pages")

@@ -104,6 +104,7 @@ def rollup_paths(store: Store, end: str = "") -> list[str]:
     return [e.path for e in store.list("_tamis/rollup") if e.path.endswith(end)]
 
 
+@pytest.mark.merge
 def test_rollups_are_there_and_are_used(store: Store) -> None:
     descriptors = rollup_paths(store, ".json")
     assert set(descriptors) == {t.path for n in range(16, LENGTH + 2, 16) for t in tiles(n) if t.level}
@@ -114,6 +115,7 @@ def test_rollups_are_there_and_are_used(store: Store) -> None:
     assert snapshot.io.requests < 60
 
 
+@pytest.mark.push_cases(5)
 @pytest.mark.parametrize("version", [0, 14, 15, 16, 37, 38, 39, 100, 101, 102, 255, 256, LENGTH])
 def test_the_same_without_any(store: Store, version: int) -> None:
     before = content(store, version)
@@ -154,7 +156,7 @@ def test_what_every_version_holds(store: Store) -> None:
 
 
 @pytest.mark.parametrize("damage", ["delete", "empty", "half", "byte", "other"])
-@pytest.mark.push_cases(3)
+@pytest.mark.push_cases(1)
 def test_each_damaged_object_alone(store: Store, damage: str) -> None:
     before = content(store)
     for path in rollup_paths(store)[::3] + rollup_paths(store, "parquet"):

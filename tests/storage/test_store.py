@@ -152,6 +152,7 @@ def test_a_writer_is_visible_when_closed(store: Store) -> None:
         out.write(b"more")
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize("size", [10, 30_000_000])
 def test_a_failed_or_forgotten_writer_leaves_nothing(store: Store, size: int) -> None:
     def failing() -> None:

@@ -107,6 +107,7 @@ def one_row_of(columns: int) -> pa.Table:
     return pa.table({f"{i}|long|lo": values[i : i + 1] for i in range(columns)})
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(("columns", "limit", "is_inline"), [(100, 600, False), (4_000, 600, False), (100, 2**15, True), (4_000, 2**15, True)])  # fmt: skip
 def test_the_limit_of_inline_tables_grows_with_their_columns(columns: int, limit: int, *, is_inline: bool) -> None:
     store, table = memory(), one_row_of(columns)

@@ -167,6 +167,7 @@ REFUSALS = [
 ]  # fmt: skip
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(("status", "code", "message", "expected", "remedy"), REFUSALS)
 def test_a_refusal_is_named(
     s3: tuple[dict[str, Any], type[Unreliable]], status: int, code: str, message: str, expected: str, remedy: str

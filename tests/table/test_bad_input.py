@@ -430,6 +430,7 @@ VERBS: dict[str, tuple[Callable[[Any], object], str, str | None]] = {
 }
 
 
+@pytest.mark.push_cases(12)
 @pytest.mark.parametrize("case", VERBS)
 def test_verbs(table: tamis.Table, case: str) -> None:
     call, code, name = VERBS[case]

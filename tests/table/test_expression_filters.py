@@ -67,6 +67,7 @@ def test_a_polars_filter_answers_as_polars(rows: list[dict[str, Any]], form: Any
     assert answers(translated(expression, HELD), table) == expected
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("name", VALUES)
 def test_every_comparison_of_every_pair_of_values(name: str) -> None:
     """Both libraries, from both sides, also negated."""

@@ -67,6 +67,7 @@ def numbered(tmp_path: Path) -> tamis.Table:
     return table
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize(
     ("column", "keys"),
     [
@@ -156,6 +157,7 @@ NO_KEYS: list[Any] = [
 ]
 
 
+@pytest.mark.push_cases(4)
 @pytest.mark.parametrize("keys", NO_KEYS, ids=range(len(NO_KEYS)))
 def test_bad_keys(numbered: tamis.Table, keys: Any) -> None:
     with pytest.raises(InvalidInput) as caught:

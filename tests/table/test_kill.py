@@ -51,7 +51,7 @@ def write(table: tamis.Table, verb: str) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("verb", ["append", "overwrite", "first append"])
-@pytest.mark.push_cases(3)
+@pytest.mark.push_cases(1)
 def test_killed_at_every_write(verb: str, after: bool, tmp_path: Path) -> None:
     model = tmp_path / "model"
     table = tamis.create(model, properties={"tamis.write.part_bytes": "4KB"})

@@ -155,6 +155,7 @@ NATIVE: dict[str, Any] = {
 }
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("what", NATIVE)
 def test_what_would_read_its_files_is_refused(changed: tamis.Table, what: str) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -217,6 +218,7 @@ def test_filters_that_are_pushed_down_lose_no_row(
     assert str(table.scan(polars_filter(form)).to_polars().rows()) == str(frame.rows())
 
 
+@pytest.mark.push_cases(3)
 @pytest.mark.parametrize("name", VALUES)
 def test_duckdb_finds_what_it_finds_in_its_own_tables(name: str, tmp_path: Path) -> None:
     """NaN, too, which is the greatest number in DuckDB, and not in pyarrow."""
@@ -304,6 +306,7 @@ def test_options_of_a_table_that_is_open(changed: tamis.Table) -> None:
         tamis.scan_polars(changed.path + "/nowhere")
 
 
+@pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
     ("package", "verb"), [("polars", "to_polars"), ("duckdb", "to_duckdb"), ("pandas", "to_pandas"), ("polars", "lazy")]
 )

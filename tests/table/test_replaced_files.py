@@ -26,6 +26,7 @@ def alike(folder: Path) -> tuple[Path, Path]:
     return min(pairwise(files), key=lambda two: two[1].stat().st_size - two[0].stat().st_size)
 
 
+@pytest.mark.push_cases(4)
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 @pytest.mark.parametrize(
     ("text", "lazy"), [(None, "auto"), ("k < 0.01D", "on"), ("k < 0.1D", "off"), ("k > v", "auto")]

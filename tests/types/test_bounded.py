@@ -122,7 +122,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("how", CHANGES)
-@pytest.mark.push_cases(4)
+@pytest.mark.push_cases(2)
 def test_a_commit_that_unpacks_to_much_is_refused(tmp_path: Path, how: str) -> None:
     table = tamis.create(tmp_path / "t", pa.schema([("a", pa.int64())]))
     table.append(pa.table({"a": [1]}))

@@ -59,6 +59,7 @@ def differences(parser: Any, texts: list[str]) -> list[str]:
     return [f"{text}\n  ours  {mine}\n  Spark {other}" for text, mine, other in wrong]
 
 
+@pytest.mark.merge
 def test_random_texts_are_read_as_spark_reads_them(parser: Any, spark: Any) -> None:
     if not has_views(spark):
         pytest.skip(
