@@ -134,7 +134,10 @@ class _Ledger:
 
     def add(self, figure: Figure) -> None:
         name = figure[0]
-        column = self.columns.setdefault(int(name[: name.index("|")]), _Column())
+        identifier = int(name[: name.index("|")])
+        column = self.columns.get(identifier)
+        if column is None:
+            column = self.columns[identifier] = _Column()
         self._set(column, name[name.rindex("|") + 1 :], figure)
 
     def arrays(self) -> dict[str, pa.Array]:
@@ -207,7 +210,7 @@ class _Ledger:
             if column.sizes.get(kind, 0) > length:
                 name, arrow, value = column.figures[kind]
                 short = shortened(value, length, upper=kind in ("hi", "last"))
-                if short is not None:
+                if short is not value:
                     self._set(column, kind, (name, arrow, short))
                     self._flag(identifier, bit, flags=flags)
 
@@ -260,8 +263,9 @@ def _reductions(ledger: _Ledger, priorities: Priorities) -> Iterator[None]:
         for identifier in columns:
             ledger.dropped += ledger.drop(identifier, [VALUES])
         yield
+        paths = of_paths(last)
         for length in _LENGTHS if not last else ():
-            for identifier, path, found in of_paths(last):
+            for identifier, path, found in paths:
                 if found.kinds & STRING:
                     ledger.shorten_path(identifier, path, length)
             for identifier in columns:
@@ -270,7 +274,7 @@ def _reductions(ledger: _Ledger, priorities: Priorities) -> Iterator[None]:
         for identifier in reversed(columns):
             if ledger.drop_places(identifier):
                 yield
-        for identifier, path, _ in sorted(of_paths(last), key=_usefulness):
+        for identifier, path, _ in sorted(paths, key=_usefulness):
             ledger.drop_path(identifier, path)
             yield
         yield from _column_reductions(ledger, columns)
@@ -329,6 +333,8 @@ def _width(value: Any) -> int:
         return 0
     if isinstance(value, int):
         return 8
+    if isinstance(value, str | bytes):
+        return len(value.encode() if isinstance(value, str) else value)
     if isinstance(value, pa.Array):
         return sum(map(_width, value))
     if not value.is_valid:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tamis.core.stats import Collector
 from tamis.core.stats.json_paths.packed_paths import PACKED, packed
-from tamis.core.stats.json_paths.path_rows import table_of
+from tamis.core.stats.json_paths.path_rows import stacked_paths
 from tamis.core.stats.statistics_budget import Priorities, trim
 from tamis.core.stats.statistics_columns import DROPPED, EXCESS, Figure
 
@@ -29,5 +29,5 @@ def trimmed_statistics(
     for name, value in ((DROPPED, left.dropped + collector.uncollected_fields), (EXCESS, left.excess)):
         if value:
             found[name] = pa.array([value], pa.int32())
-    rows = table_of(left.documents)
+    rows = stacked_paths(left.documents)
     return found if rows is None else found | {PACKED: pa.array([packed(rows)], pa.binary())}

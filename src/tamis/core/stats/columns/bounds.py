@@ -7,6 +7,8 @@ is the wider of the two.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,19 +65,19 @@ def _bound_of_prefix(text: str, *, upper: bool) -> str | None:
     return next_text(text[:LIMIT]) if upper else text[:LIMIT]
 
 
-def shortened(bound: pa.Scalar, length: int, *, upper: bool) -> pa.Scalar | None:
-    """Return a bound of at most ``length`` characters or bytes that admits what ``bound`` does.
+def shortened(bound: Any, length: int, *, upper: bool) -> Any:
+    """Return a bound of at most ``length`` characters or bytes that admits what ``bound`` does, as a Python value.
 
-    None if ``bound`` is no longer than that; a null scalar if there is no such upper bound.
+    Returns ``bound`` itself, a scalar or Python value, if it is no longer than that; None if there is no such upper
+    bound.
     """
-    kind = bound.type
-    plain = bound.as_py() if pa.types.is_string(kind) or pa.types.is_binary(kind) else None
-    if plain is None or len(plain) <= length:
-        return None
+    plain = bound.as_py() if isinstance(bound, pa.BinaryScalar) else bound  # texts are binary scalars, too
+    if not isinstance(plain, str | bytes) or len(plain) <= length:
+        return bound
     short = plain[:length]
-    if upper:
-        short = next_text(short) if isinstance(short, str) else next_bytes(short)
-    return pa.scalar(short, kind)
+    if not upper:
+        return short
+    return next_text(short) if isinstance(short, str) else next_bytes(short)
 
 
 def _cut(value: pa.Scalar, *, upper: bool) -> tuple[pa.Scalar, bool]:

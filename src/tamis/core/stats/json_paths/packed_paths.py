@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.stats.json_paths.path_rows import COLUMNS
+from tamis.core.stats.json_paths.path_rows import COLUMNS, STACKED, side_by_side
 from tamis.core.stats.json_paths.path_union import union_of
 from tamis.core.types.bounded_decoding import read_stream
 
@@ -22,6 +22,7 @@ PATHS, UNION = "paths", "path_unions"
 
 
 def packed(rows: pa.Table) -> bytes:
+    """Encode the paths of one part: rows of ``stacked_paths`` or of ``table_of``."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows)
@@ -52,7 +53,8 @@ def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
         try:
             rows = read_stream(column[part].as_py())
             rows.validate(full=True)
-            sound = _sound(rows.schema)
+            stacked = rows.schema == STACKED
+            rows, sound = (side_by_side(rows), True) if stacked else (rows, _sound(rows.schema))
         except (pa.ArrowException, OSError, TypeError, ValueError):  # ValueError: names that are not valid text
             continue
         if not sound:

@@ -15,6 +15,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr.json_codec.iso_times import NO_TIMES, NOTHING, Times
@@ -71,6 +72,10 @@ COLUMNS = {
     "time.hi": pa.int64(),
 }
 """The suffixes of column names after the column id and a bar, with their types."""
+STACKED = pa.schema({"column_id": pa.int32(), **COLUMNS})
+"""The columns of a part's paths on the way from its writer to its committer."""
+MOST_CELLS = 2**26
+"""Limit on paths times columns of a part."""
 LATER_COLUMNS = frozenset({"walk", "time.form", "time.lo", "time.hi"})
 """Columns that earlier writers did not have; NULL if absent."""
 
@@ -257,36 +262,24 @@ def table_of(columns: dict[int, Paths]) -> pa.Table | None:
     Columns stand side by side: a row has one path of each, or NULL. One below the other, the values would be
     as many as columns times paths of all columns.
     """
-    columns = {identifier: paths for identifier, paths in columns.items() if paths}
-    if not columns:
+    rows = stacked_paths(columns)
+    return None if rows is None else side_by_side(rows)
+
+
+def stacked_paths(columns: dict[int, Paths]) -> pa.Table | None:
+    """Return the paths of one part in the columns of ``STACKED``, one row per column and path; None if there are none.
+
+    A writer sends them in this form: it has few columns, however many the table has.
+    """
+    counts = {identifier: len(paths) for identifier, paths in columns.items() if paths}
+    if not counts:
         return None
-    most = max(map(len, columns.values()))
-    values = [(_values(paths), [None] * (most - len(paths))) for paths in columns.values()]
-    # One array of all columns per kind, cut into slices: thousands of short arrays take longer to make.
-    whole = {
-        kind: pa.array([value for of_column, rest in values for value in (*of_column[kind], *rest)], arrow)
-        for kind, arrow in COLUMNS.items()
-    }
-    return pa.table(
-        {
-            name(identifier, kind): whole[kind].slice(at * most, most)
-            for at, identifier in enumerate(columns)
-            for kind in COLUMNS
-        }
-    )
-
-
-def name(column_id: int, kind: str) -> str:
-    return f"{column_id}|{kind}"
-
-
-def _values(by_path: Paths) -> dict[str, list[Any]]:
-    """Return the values of one column's paths, by kind."""
-    paths = sorted(by_path)
-    found = [by_path[path] for path in paths]
+    ids = np.repeat(np.fromiter(counts, np.int32, len(counts)), list(counts.values()))
+    names = [path for paths in columns.values() for path in sorted(paths)]
+    found = [paths[path] for paths in columns.values() for path in sorted(paths)]
     times = [s.known_times() for s in found]
-    return {
-        "path": paths,
+    values: dict[str, list[Any]] = {
+        "path": names,
         "kinds": [s.kinds for s in found],
         "present": [s.present for s in found],
         "nulls": [s.nulls for s in found],
@@ -301,3 +294,34 @@ def _values(by_path: Paths) -> dict[str, list[Any]]:
         "time.lo": [t.lo for t in times],
         "time.hi": [t.hi for t in times],
     }
+    return pa.table([pa.array(ids), *(pa.array(values[kind], arrow) for kind, arrow in COLUMNS.items())], STACKED)
+
+
+def side_by_side(rows: pa.Table) -> pa.Table:
+    """Return the rows of ``stacked_paths`` as those of ``table_of``.
+
+    Raises ``ValueError`` if the rows of a column do not follow each other, or if the result would be too large.
+    """
+    rows = rows.combine_chunks()
+    ids = rows["column_id"].to_numpy()
+    starts = np.flatnonzero(np.diff(ids, prepend=-1))
+    if not len(ids) or rows["column_id"].null_count or ids.min() < 0 or len(np.unique(ids)) != len(starts):
+        raise ValueError("the paths of a column do not follow each other")
+    counts = np.diff(starts, append=len(ids))
+    most, nth = int(counts.max()), np.arange(counts.max())
+    if most * len(counts) > MOST_CELLS:
+        raise ValueError(f"{most} paths of {len(counts)} columns are too many")
+    places = None
+    if (counts != most).any():
+        places = pa.array((starts[:, None] + nth).ravel(), mask=(nth >= counts[:, None]).ravel())
+    owners = ids[starts].tolist()
+    # One array of all columns per kind, cut into slices: thousands of short arrays take longer to make.
+    whole = [rows[kind].chunk(0) if places is None else rows[kind].chunk(0).take(places) for kind in COLUMNS]
+    return pa.Table.from_arrays(
+        [array.slice(at * most, most) for at in range(len(owners)) for array in whole],
+        names=[name(identifier, kind) for identifier in owners for kind in COLUMNS],
+    )
+
+
+def name(column_id: int, kind: str) -> str:
+    return f"{column_id}|{kind}"

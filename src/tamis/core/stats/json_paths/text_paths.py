@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -111,7 +112,7 @@ def _paths_of(texts: pa.Array, selection: PathSelection) -> Paths:
         few = _few_documents(texts.drop_null()) if len(texts) <= FEW else None
         if few is None:
             documents, invalid, colons = _documents(texts.drop_null(), DECODER)
-            walk = _Walk(_long_numbers(texts), selection)
+            walk = _Walk(partial(_long_numbers, texts), selection)
         else:
             invalid, (documents, colons, long_numbers) = 0, few
             walk = _Walk(long_numbers, selection)
@@ -131,7 +132,7 @@ def _with_keys_twice(texts: pa.Array, selection: PathSelection) -> Paths:
     if pc.max(brackets).as_py() > _DEEPEST_SKIPPED:
         raise Strange
     documents, invalid, _ = _documents(texts.drop_null(), _TWICE_DECODER)
-    return _Walk(_long_numbers(texts), selection).of(documents, invalid)
+    return _Walk(partial(_long_numbers, texts), selection).of(documents, invalid)
 
 
 def nothing() -> Paths:
@@ -166,8 +167,10 @@ def _documents(texts: pa.Array, decoder: json.JSONDecoder) -> tuple[list[Any], i
     return [*parsed_documents(texts.to_pylist(), decoder), *rest], invalid, -1 if escaped else colons
 
 
-def _few_documents(texts: pa.Array) -> tuple[list[Any], int, bool] | None:
-    """Return the documents, the colons and ``_long_numbers`` of texts that are all short objects or lists, else None.
+def _few_documents(texts: pa.Array) -> tuple[list[Any], int, Callable[[], bool]] | None:
+    """Return the documents of texts that are all short objects or lists, the colons in them, and ``_long_numbers``.
+
+    None if some text is anything else.
 
     Of few texts, Python's functions are done before Arrow's have begun.
     """
@@ -186,7 +189,7 @@ def _few_documents(texts: pa.Array) -> tuple[list[Any], int, bool] | None:
         return None
     if not set(map(type, documents)) <= {dict, list}:
         return None
-    return documents, joined.count(":"), _LONG_NUMBER.search(joined) is not None
+    return documents, joined.count(":"), lambda: _LONG_NUMBER.search(joined) is not None
 
 
 def parsed_documents(texts: list[str], decoder: json.JSONDecoder = DECODER) -> list[Any]:
@@ -198,7 +201,7 @@ def parsed_documents(texts: list[str], decoder: json.JSONDecoder = DECODER) -> l
         return []
     word = new_id()
     found = decoder.decode("[" + f',"{word}",'.join(texts) + "]")
-    if len(found) != 2 * len(texts) - 1 or any(item != word for item in found[1::2]):
+    if len(found) != 2 * len(texts) - 1 or found[1::2].count(word) != len(texts) - 1:
         raise Strange
     return found[::2]  # type: ignore[no-any-return]
 
@@ -225,15 +228,21 @@ class _Walk:
     """Walks parsed documents path by path.
 
     ``colons`` counts those found in strings or after keys; fewer than in the text mean a duplicate key.
+    ``long_numbers`` is asked where a number with a point occurs, since it searches all texts.
     """
 
-    def __init__(self, long_numbers: bool, selection: PathSelection) -> None:
-        self._exact = 0 if long_numbers else LO_EXACT | HI_EXACT
+    def __init__(self, long_numbers: Callable[[], bool], selection: PathSelection) -> None:
+        self._long_numbers = long_numbers
         self._selection = selection
         self._found: Paths = {}
         self._twice = False
         """Whether some object has a key twice."""
         self.colons = 0
+
+    @cached_property
+    def _exact(self) -> int:
+        """The flags of bounds of numbers with a point."""
+        return 0 if self._long_numbers() else LO_EXACT | HI_EXACT
 
     def of(self, documents: list[Any], invalid: int) -> Paths:
         self._walk(documents, ())
