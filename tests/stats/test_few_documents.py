@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tamis.core.stats.collection_limits import CollectionLimits
 from tamis.core.stats.json_paths import document_samples, path_collector, text_paths
 from tamis.core.stats.json_paths.path_collector import PathCollector
-from tamis.core.stats.json_paths.path_rows import Paths, table_of
+from tamis.core.stats.json_paths.path_rows import HI_EXACT, LO_EXACT, REAL, Paths, table_of
 from tamis.core.types import STRING
 from tests.expr.documents import DOCUMENTS
 
@@ -131,3 +131,11 @@ def test_rows_of_columns_with_unequal_numbers_of_paths() -> None:
         alone = table_of({identifier: found[identifier]})
         assert alone is not None
         assert rows.select(alone.column_names).slice(0, len(alone)).to_pydict() == alone.to_pydict()
+
+
+@pytest.mark.parametrize("few", [0, 256], ids=["many", "few"])
+def test_bounds_are_exact_unless_some_number_of_the_documents_has_many_digits(few: int) -> None:
+    """The shortest text of the double nearest to such a number may be another number."""
+    for text, exact in {'{"a": 1.5}': LO_EXACT | HI_EXACT, '{"a": 12345678901234567.5}': 0}.items():
+        _, found = told([pa.array([text] * 3)], few)
+        assert found["$.a"].kinds == REAL | exact, text

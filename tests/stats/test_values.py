@@ -73,6 +73,23 @@ def test_few_are_kept_and_many_are_not() -> None:
     assert sets(collected(STRING, pa.nulls(3, pa.string())), STRING) == [None], "emptiness is a matter of counts"
 
 
+def test_the_first_rows_may_all_differ_if_one_of_them_is_null() -> None:
+    """A few rows tell that there are too many values; the distinct values of a batch give its bounds."""
+    fits = pa.array([None, *range(MOST), *range(MOST)])
+    (found,) = sets(collected(INTEGER, fits.cast(pa.int32())), INTEGER)
+    assert found == list(range(MOST))
+    assert sets(collected(INTEGER, pa.array([*range(MOST + 1), None, 0], pa.int32())), INTEGER) == [None]
+
+
+@pytest.mark.parametrize("first", [MOST, MOST + 1, MOST + 2, 300])
+def test_bounds_are_those_of_all_batches_wherever_the_set_is_given_up(first: int) -> None:
+    batches = [pa.array([*range(5), None, *range(first)] * 2, pa.int64()), pa.array([-7, 1_000, None] * 3, pa.int64())]
+    for ordered in (batches, batches[::-1]):
+        row = collected(LONG, *ordered).to_pylist()[0]
+        assert (row["7|long|lo"], row["7|long|hi"], row["7|nulls"]) == (-7, 1_000, 5)
+        assert row["7|exact"] == 3
+
+
 @pytest.mark.parametrize(
     "late",
     [pa.array(range(1_000)), pa.array(range(MOST + 1)), pa.array([*range(MOST), None])],

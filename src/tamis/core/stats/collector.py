@@ -122,9 +122,10 @@ class _Node:
 
     def update(self, array: pa.Array) -> None:
         """Add values in which the parents' NULLs are already applied."""
-        self.tally.update(array, _sizes(array) if self.sized else None)
+        measures = _sizes(array) if self.sized else array
         if self._values is not None:
-            self._values.update(array)
+            measures = self._values.update(array)  # the least and greatest of few values are found sooner
+        self.tally.update(array, measures)
         if self.paths is not None:
             self.paths.update(array)
         below = _below(self.type, array)

@@ -32,6 +32,9 @@ def extremes(array: pa.Array, nans: int) -> tuple[pa.Scalar, pa.Scalar]:
     """Return the least and greatest value of ``array``, which holds ``nans`` NaNs; null if it has none."""
     if nans:  # Arrow skips NaN too, but does not document it
         array = array.filter(pc.invert(pc.is_nan(array)))
+    elif pa.types.is_floating(array.type) and len(array) and not array.null_count:
+        values = array.to_numpy()  # Arrow takes ten times as long
+        return pa.scalar(values.min(), array.type), pa.scalar(values.max(), array.type)
     both = pc.min_max(orderable(array))
     low, high = both["min"], both["max"]
     if pa.types.is_duration(array.type):

@@ -22,6 +22,8 @@ from tamis.sizes import SIZES
 
 MOST = SIZES.set_values
 """Largest number of values in a set."""
+_FEW = MOST + 2
+"""Rows that hold too many values if no two are equal: one of them may be NULL."""
 _SAMPLE = SIZES.set_sample_rows
 """Rows of a batch that are sampled to detect early that a column has too many values."""
 
@@ -43,15 +45,16 @@ class ValueSetCollector:
         self._state: pa.Array | GaveUp | None = None
         """The values so far, ``GAVE_UP``, or None before the first batch."""
 
-    def update(self, array: pa.Array) -> None:
-        """Add the values of one batch."""
+    def update(self, array: pa.Array) -> pa.Array:
+        """Add the values of one batch; return its distinct values, or ``array`` where they were not determined."""
         if isinstance(self._state, GaveUp) or not len(array):
-            return
-        step = -(-len(array) // _SAMPLE)
-        if step > 1 and len(pc.unique(array.take(pa.array(np.arange(0, len(array), step))))) > MOST + 1:
+            return array
+        if _has_too_many(array):
             self._state = GAVE_UP
-            return
-        self._state = _merged([array] if self._state is None else [self._state, array])
+            return array
+        found = pc.unique(array).drop_null()
+        self._state = _listed(found if self._state is None else pc.unique(pa.concat_arrays([self._state, found])))
+        return found
 
     def finish(self) -> pa.Array | None:
         """Return the sorted values, or None if the collector gave up or saw no value."""
@@ -60,10 +63,16 @@ class ValueSetCollector:
         return self._state.take(pc.array_sort_indices(self._state))
 
 
-def _merged(arrays: list[pa.Array]) -> pa.Array | GaveUp:
-    found = pc.unique(
-        arrays[0] if len(arrays) == 1 else pa.concat_arrays([arrays[0], pc.unique(arrays[1])])
-    ).drop_null()
+def _has_too_many(array: pa.Array) -> bool:
+    """Return whether a few of the values show that there are too many for a set."""
+    if len(array) > _FEW and len(pc.unique(array.slice(0, _FEW))) == _FEW:
+        return True
+    step = -(-len(array) // _SAMPLE)
+    return step > 1 and len(pc.unique(array.take(pa.array(np.arange(0, len(array), step))))) > MOST + 1
+
+
+def _listed(found: pa.Array) -> pa.Array | GaveUp:
+    """Return distinct values as a set, or ``GAVE_UP`` if they are too many, too long or not text."""
     if len(found) > MOST:
         return GAVE_UP
     if pa.types.is_string(found.type):
