@@ -112,7 +112,7 @@ def test_readers_of_a_widened_column_are_fenced_and_the_policy_holds() -> None:
     table.append(pa.table({"a": [2], "b": [2]}), merge_schema=True)
     assert held.scan("b = 2", ["b"]).count() == 1
     with pytest.raises(SchemaFenced):
-        held.scan()
+        held.scan().to_arrow()
     strict = new_table(f("a", INT), properties={"tamis.schema.policy": "forward"})
     with pytest.raises(IncompatibleSchema) as caught:
         strict.append(pa.table({"a": [2]}), merge_schema=True)

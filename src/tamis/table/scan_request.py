@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tamis.core.expr import Expr, columns, conjuncts, parse, parse_value, short_sql, to_sql
-from tamis.core.schema import fence
+from tamis.core.expr import Expr, conjuncts, parse, parse_value, short_sql, to_sql
 from tamis.core.types import BOOLEAN, Schema
 from tamis.engine.operations.rows.store_assignment import assignable
 from tamis.engine.scan import Options, Scan
-from tamis.engine.scan.column_selection import covering, names_of, select
+from tamis.engine.scan.column_selection import names_of, select
 from tamis.engine.scan.query_instants import bounds, micros
+from tamis.engine.scan.reader_fence import check_fence, null_tests_as_now
 from tamis.engine.scan.scan import Last
 from tamis.engine.scan.scan_order import parse_order
 from tamis.errors import InvalidInput
@@ -56,6 +56,7 @@ def make_scan(
     if among := parse_keys(given.keys, full):
         filters = (*filters, *among)
         text = " AND ".join([f"({text})" if text else "TRUE", *map(short_sql, among)]).removeprefix("TRUE AND ")
+    filters = null_tests_as_now(filters, snapshot.schema or full)
     names = names_of(given.selected_fields, "selected_fields")
     selected = full if not full.fields and names == ("*",) else select(full, names)
     order = () if given.order_by is None else parse_order(given.order_by, full)
@@ -213,14 +214,6 @@ def _bad_filter(what: str) -> InvalidInput:
     return InvalidInput(
         f"{what}.", code="BAD_FILTER", name="row_filter", remedy="Give Spark SQL text such as \"ts > '2026-01-01'\"."
     )
-
-
-def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Sequence[Expr]) -> None:
-    """Raise ``SchemaFenced`` if a reader under ``held`` can no longer read what it selects and filters by."""
-    head = snapshot.head
-    if head.schema is None or head.schema.fields == held.fields:
-        return
-    fence(head.schema, head.dropped, covering(held, selected, (path for c in filters for path in columns(c))))
 
 
 def point(version: Any, timestamp: Any) -> dict[str, int]:

@@ -20,6 +20,7 @@ from tamis.engine import operations
 from tamis.engine.operations import Result
 from tamis.engine.scan import Options, Report, Scan
 from tamis.engine.scan.index_stage import check_index_options
+from tamis.engine.scan.reader_fence import check_fence, null_tests_as_now
 from tamis.engine.scan.scan_options import items
 from tamis.errors import InvalidInput, SchemaFenced
 from tamis.lazy_imports import lazy_module
@@ -255,7 +256,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         ``limit`` rows in that order; the order of ties is unspecified.
 
         Raises ``NotFound`` and ``InvalidInput`` for invalid arguments, ``SchemaFenced`` if the table's schema
-        has diverged from what this object's schema can read.
+        has diverged from what this object's schema can read of the filter; reading raises it for the selected fields.
         """
         start = world().monotonic()
         at = scan_request.point(version, timestamp)
@@ -265,9 +266,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         check_index_options(options or {}, chosen, snapshot.head)
         given = scan_request.ScanArguments(row_filter, selected_fields, now, limit, order_by, keys)
         scan = scan_request.make_scan(self._store, snapshot, schema, given, chosen, (*cost, seconds))
-        scan_request.check_fence(
-            snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)]
-        )
+        check_fence(snapshot, scan.reader, Schema(()), [*scan.conjuncts, *(by.column for by in scan.order)])
         return scan
 
     def explain(
@@ -382,8 +381,8 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         Raises ``SchemaFenced`` if a named column has been replaced.
         """
         held = self._schema or Schema(())
-        found = scan_request.parse_filter(row_filter, held, options)[0]
-        scan_request.check_fence(snapshot, held, Schema(()), found)
+        found = null_tests_as_now(scan_request.parse_filter(row_filter, held, options)[0], snapshot.schema or held)
+        check_fence(snapshot, held, Schema(()), found)
         return found
 
     def _writable(self) -> None:

@@ -15,6 +15,7 @@ from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.scan.column_selection import names_of
 from tamis.engine.scan.metadata_aggregates import answer, parse_aggregation
 from tamis.engine.scan.partial_aggregates import Aggregation, Measure, folded, stream
+from tamis.engine.scan.reader_fence import check_fence
 from tamis.engine.scan.report.scan_report import LAZY_IS_OFF, Report
 from tamis.engine.scan.scan_execution import Execution
 from tamis.engine.scan.scan_options import Options
@@ -180,6 +181,7 @@ class Scan:
             filter_text=self.row_filter,
             columns=self.columns,
         )
+        check_fence(self.snapshot, self.reader, request.selected, self.conjuncts)
         made = plan(self.snapshot, self.store, request)
         opened, self._last.opened = self._last.opened, (0, 0, 0.0)
         made.report.planned(*opened[:2])
