@@ -272,3 +272,25 @@ def test_merging_schemas_widens(spark: Any, lake: str, tmp_path: Any) -> None:
             for source in ("widened", "widened_plain")
         )
         assert found == wanted, condition
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("lazy", ["native", "auto"])
+@pytest.mark.usefixtures("lake")
+def test_a_widened_map_key_is_read_from_older_files_too(spark: Any, lazy: str) -> None:
+    name = f"evolving.db.keys_{lazy}"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, m MAP<INT, STRING>, s MAP<STRUCT<x: INT, y: STRING>, INT>) TBLPROPERTIES ('tamis.read.lazy' = '{lazy}')")  # fmt: skip
+    spark.sql(f"INSERT INTO {name} VALUES (0, map(1, 'a'), map(struct(1 AS x, 'k' AS y), 5)), (1, NULL, NULL)")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN m.key TYPE BIGINT")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN s.key.x TYPE BIGINT")
+    spark.sql(f"INSERT INTO {name} VALUES (2, map(1099511627776, 'z', 1, 'q'), map(struct(1099511627776, 'k'), 6))")
+    assert collected(spark, f"SELECT id, map_entries(m) FROM {name} ORDER BY id") == [
+        (0, [(1, "a")]),
+        (1, None),
+        (2, [(1099511627776, "z"), (1, "q")]),
+    ]
+    assert collected(spark, f"SELECT id FROM {name} WHERE m[1] IS NOT NULL ORDER BY id") == [(0,), (2,)]
+    assert collected(spark, f"SELECT id FROM {name} WHERE map_contains_key(m, 1099511627776)") == [(2,)]
+    assert collected(spark, f"SELECT id, map_values(s) FROM {name} WHERE element_at(map_keys(s), 1).x = 1") == [
+        (0, [5])
+    ]

@@ -171,7 +171,7 @@ _REMEDIES = {
     "reorder": "Keep the order of the existing fields; new ones may stand anywhere.",
     "tighten": "Keep it nullable.",
     "type_change": "Add a new column of that type, or ask for widening where the new type holds every old value.",
-    "map_key": "Keep the key's type.",
+    "map_key": "Keep the key's type or widen it, or add a map with other keys as a new column.",
 }
 RULES = tuple(_REMEDIES)
 """Names of the rules, as in the codes ``MIGRATION_<RULE>`` and ``FENCED_<RULE>``."""

@@ -5,6 +5,10 @@ can be reached by making fields nullable, deleting fields, and adding nullable f
 before. Nothing else is allowed: no reordering, no re-adding of a deleted field, no type change, no
 tightening, no new required field, and no change of map keys. Any combination of legal changes is legal. A
 reader is valid iff its schema is a valid migration of the history it reads.
+
+A map's key widens where other types do, because different keys stay different. A struct that is a key gains and
+loses no field: without a field, two keys of one map could become one, and a new one makes keys of newer rows
+different from those of older ones.
 """
 
 from __future__ import annotations
@@ -102,14 +106,30 @@ def _shape(old: Shape, new: Shape, path: tuple[str, ...], widen: bool, key: Hash
         case Sequence(kind=before), Sequence(kind=after) if before == after:
             yield from _place(old.item, new.item, (*path, "element"), widen)
         case Mapping(), Mapping():
-            if _live(old.key.shape) != _live(new.key.shape):
-                yield _violation("map_key", (*path, "key"), "is a map key, and keys do not change", new.key.key)
+            if not _same_keys(_live(old.key.shape), _live(new.key.shape), widen):
+                said = "is a map key: it may widen, but any other change would make other keys equal"
+                reader = "is a map key and has another type by now"
+                yield _violation("map_key", (*path, "key"), said, new.key.key, reader)
             yield from _place(old.value, new.value, (*path, "value"), widen)
         case Leaf(), Leaf() if old.type == new.type or (widen and widens(old.type, new.type)):
             return
         case _:
             reader = f"is {_text(old)} by now, and this reader takes it for {_text(new)}"
             yield _violation("type_change", path, f"was {_text(old)} and is {_text(new)}", key, reader)
+
+
+def _same_keys(old: Shape, new: Shape, widen: bool) -> bool:
+    """Return whether keys that are equal, and those that are not, stay so."""
+    match old, new:
+        case Leaf(), Leaf():
+            return old == new or (widen and widens(old.type, new.type))
+        case Record(fields=before), Record(fields=after) if len(before) == len(after):
+            return all(
+                replace(a, shape=b.shape) == b and _same_keys(a.shape, b.shape, widen)
+                for a, b in zip(before, after, strict=True)
+            )
+        case _:
+            return old == new
 
 
 def _evolve(old: Shape, new: Shape) -> Shape:

@@ -89,10 +89,10 @@ def drop_not_null(schema: Schema, path: Path) -> Schema:
     found = schema.find(path)
     if len(found) > 1 and isinstance(found[-2].type, Map) and found[-2].type.key.id == found[-1].id:
         raise IncompatibleSchema(
-            f"Field {'.'.join(path)!r} is a map key, and keys do not change.",
+            f"Field {'.'.join(path)!r} is a map key, and a key is never NULL.",
             code="MIGRATION_MAP_KEY",
             name=".".join(path),
-            remedy="Keep the key's type.",
+            remedy="Keep the key NOT NULL.",
         )
     return _changed(schema, found[-1].id, lambda f: replace(f, nullable=True))
 
