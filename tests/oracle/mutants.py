@@ -113,10 +113,10 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "core/stats/columns/value_sets.py",
-        ("a set goes on after it was given up", "        if isinstance(self._state, GaveUp) or not len(array):", "        if not len(array):\n            return\n        if isinstance(self._state, GaveUp):\n            self._state = None\n        if not len(array):"),
+        ("a set goes on after it was given up", "        if isinstance(self._state, GaveUp) or not len(array):", "        if isinstance(self._state, GaveUp):\n            self._state = None\n        if not len(array):"),
         ("a sample that gives up keeps the set", "            self._state = GAVE_UP\n            return", "            return"),
         ("the union leaves an unknown set out", "if pc.any(pc.and_(sets.is_null(), pc.invert(pc.fill_null(empty, False)))).as_py():", "if sets.null_count == len(sets):"),
-        ("a set holds the last batch alone", "_merged([array] if self._state is None else [self._state, array])", "_merged([array])"),
+        ("a set holds the last batch alone", "_listed(found if self._state is None else pc.unique(pa.concat_arrays([self._state, found])))", "_listed(found)"),
     ),
     *_mutants(
         "core/stats/columns/bounds.py",
