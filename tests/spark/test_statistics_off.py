@@ -104,11 +104,11 @@ def test_the_native_reader_gets_no_hints(lying: Lake, monkeypatch: pytest.Monkey
     """By them Spark's reader would skip row groups and pages by the statistics in the files."""
     given: list[str] = []
 
-    def advice(*arguments: Any) -> str:
-        given.append(parquet_filter.advice(*arguments))
+    def filter_hints(*arguments: Any) -> str:
+        given.append(parquet_filter.filter_hints(*arguments))
         return given[-1]
 
-    monkeypatch.setattr(spark_batch, "advice", advice)
+    monkeypatch.setattr(spark_batch, "filter_hints", filter_hints)
     lying.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.read.lazy' = 'native')")
     assert lying.rows("SELECT id FROM lake.db.t WHERE id = 7") == [(7,)]
     assert given == []
