@@ -34,7 +34,9 @@ def between(text: str, start: str, end: str) -> str:
 
 
 def test_both_sides_name_the_mark_alike() -> None:
-    assert f'MARK = "{wire_format.PUSHED_MARK}"' in source("Pushed")
+    for name in ("Pushed", "ScanBuilders"):
+        assert f'MARK = "{wire_format.PUSHED_MARK}"' in source(name)
+    assert f'UNREADABLE = "{wire_format.UNREADABLE}"' in source("ScanBuilders")
 
 
 def test_java_reads_the_words_of_filters_that_python_writes() -> None:
@@ -42,7 +44,7 @@ def test_java_reads_the_words_of_filters_that_python_writes() -> None:
     read = quoted(between(text, "private static Filter filter(", "private static Object constant("))
     assert read == wire_format.FILTER_WORDS
     assert {*parquet_filter._TURNED, "and", "or", "in", "is_null", "is_not_null", "starts_with"} == read
-    constants = quoted(between(text, "private static Object constant(", "public String settings("))
+    constants = quoted(between(text, "private static Object constant(", "noMap()"))
     assert constants == wire_format.CONSTANT_WORDS
     assert {*parquet_filter._KINDS.values(), "string", "decimal"} == constants
 

@@ -20,7 +20,7 @@ from tamis.spark.catalog.view_catalog import RELATIONS, Views
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.scan.join_keys import plan_pushed
+from tamis.spark.scan.join_keys import pushed_planning
 from tamis.spark.scan.scan_metrics import Opening
 from tamis.spark.sql.procedure_registry import Procedures
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, load
@@ -100,12 +100,11 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
             return self._metadata_table(names[:-1], names[-1], at).java()
         start = world().monotonic()
         store, snapshot = self.open(names, at)
-        plan_pushed(self.bridge)
         table = SparkTable(self.bridge, store, snapshot, (self._name, *names))
         table.pinned = bool(_point(at))
         cost = store.io.bytes + snapshot.io.bytes, store.io.requests + snapshot.io.requests
         table.opening = Opening(*cost, world().monotonic() - start)
-        return table.java()
+        return table.java(pushed_planning(self.bridge))
 
     def open(self, names: Names, at: Any = None) -> tuple[Store, Snapshot]:
         """The table's store and the requested snapshot. Raises Spark's own error for a missing table."""

@@ -123,7 +123,7 @@ class ChangeFeedScan:
 
     def planInputPartitions(self) -> Any:  # noqa: N802  # Spark's name
         table = self.table
-        flat = items(table.bridge.helper("Partitions").settings("tamis."))
+        flat = items(table.bridge.helper("ScanBuilders").settings("tamis."))
         sizes = Sizes.of(dict(zip(flat[::2], flat[1::2], strict=True)))
         found = (
             changes_of(table.store, table.first, table.last, table.form) if table.first <= table.last.version else ()

@@ -98,8 +98,9 @@ class LoadedTable(Indexed):
         """Whether this is no table of a catalog: its name is its path."""
         return self.names == (self.store.url,)
 
-    def java(self) -> Any:
-        return self.bridge.implement([*INTERFACES, *self._evolving], self, self._alike)
+    def java(self, planning: Sequence[Any] | None = None) -> Any:
+        """A Java table. ``planning``, if any, is what ``Bridge.plan_with`` installs first."""
+        return self.bridge.implement([*INTERFACES, *self._evolving], self, self._alike, planning)
 
     @property
     def _alike(self) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.options.source_options import Use, read_options
-from tamis.spark.scan.scan_builder import scan_builder
+from tamis.spark.scan.scan_builder import collect_in_java, planned_scan, scan_builder
 from tamis.spark.streaming.stream_sink import streaming_write
 from tamis.spark.write.insert import WriteBuilder
 from tamis.spark.write.row_level_operations import metadata_columns, operation_builder
@@ -15,6 +15,8 @@ from tamis.spark.write.spark_delete import can_delete, delete_where
 
 class SparkTable(LoadedTable):
     """A table at one version, with the methods by which Spark asks for scans and writes."""
+
+    java_made: ClassVar = ("newScanBuilder",)
 
     def metadataColumns(self) -> list[Any]:  # noqa: N802  # Spark's name
         return metadata_columns(self)
@@ -35,7 +37,11 @@ class SparkTable(LoadedTable):
         return True
 
     def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
+        collect_in_java(self.bridge)
         return scan_builder(self.bridge, self, options)
+
+    def plannedScan(self, collected: str, required: Any) -> Any:  # noqa: N802  # called by ScanBuilders.java
+        return planned_scan(self.bridge, self, collected, required)
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
         options = self.bridge.dict(info.options().asCaseSensitiveMap())

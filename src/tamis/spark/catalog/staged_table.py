@@ -61,8 +61,8 @@ class StagedTable(SparkTable):
         self.manifests: list[Any] = []
         self._abort = abort
 
-    def java(self) -> Any:
-        return self.bridge.implement([_CATALOG + "StagedTable", *INTERFACES], self)
+    def java(self, planning: Sequence[Any] | None = None) -> Any:
+        return self.bridge.implement([_CATALOG + "StagedTable", *INTERFACES], self, None, planning)
 
     def _value(self) -> tuple[object, ...]:
         return self.store, self.head.table_id, id(self)

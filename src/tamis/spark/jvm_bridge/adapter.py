@@ -7,8 +7,8 @@ iff their targets are (``__eq__``, ``__hash__``, ``__str__``).
 
 A method receives Java strings, numbers, booleans and byte arrays as Python values, identifiers of a catalog as text
 for ``Bridge.identifier``, and everything else as Py4J objects. It may return those, None, another Java object, or
-lists, tuples, sets and dicts of them, which become arrays, sets, iterators or maps as the signature requires. A
-class may declare:
+lists, tuples, sets and dicts of them, which become arrays, sets, iterators or maps as the signature requires, and
+text for an enum's constant (its name) or for columns (``wire_format.listed`` of their names). A class may declare:
 
 - ``java_arity = {"loadTable": (1, 2)}``: the numbers of arguments for which ``target`` implements an
   overloaded name.
@@ -16,6 +16,7 @@ class may declare:
   The value names the method, if any, after which the same thread calls again.
 - ``java_identity``: text that is equal to that of another target exactly if both are equal, or None. Java
   compares the texts, and asks ``__eq__`` only where one is None.
+- ``java_made``: methods of one argument that Java may answer by itself (``Handler.makers``), and else asks for.
 - ``java_when_refreshed``: methods called only while Spark refreshes the tables of a plan that was analysed
   earlier. Elsewhere, and if they return None, the interface's default runs.
 - ``java_when_option = {"loadTable": ("readChangeFeed",)}``: methods called, for numbers of arguments that
@@ -44,6 +45,7 @@ from tamis.spark.jvm_bridge.session_checks import check_version
 from tamis.spark.jvm_bridge.wire_format import NUL, items, listed
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
+Part = tuple[str, str, object]  # a constant method, the interface of its answer, and the target that implements it
 _SOURCE = "tamis.DefaultSource"
 """The class that Spark loads for the format name ``tamis``."""
 
@@ -80,34 +82,46 @@ class Bridge:
 
     # --- interfaces ---
 
-    def implement(self, interfaces: Sequence[str], target: object, alike: str | None = None) -> Any:
+    def implement(
+        self, interfaces: Sequence[str], target: object, alike: str | None = None, planning: Sequence[Any] | None = None
+    ) -> Any:
         """Make a Java object that implements ``interfaces`` (full names) by ``target``.
 
-        The module docstring gives the rules. Targets with the same ``alike`` share cached answers.
+        The module docstring gives the rules. Targets with the same ``alike`` share cached answers. ``planning``, if
+        any, are the Java arguments of ``plan_with``, which the same call runs first.
         """
-        return self.implement_with_key(interfaces, target, alike)[0]
+        if planning is None:
+            return self.implement_with_key(interfaces, target, alike)[0]
+        return self._tools.planAndMake(*planning, *self._described(interfaces, target), alike)
 
     def implement_with_key(
         self, interfaces: Sequence[str], target: object, alike: str | None = None
     ) -> tuple[Any, str]:
         """Return what ``implement`` does, and the key by which Java knows ``target``."""
-        key = f"t{next(self._keys)}"
-        self._targets[key] = target
-        same = getattr(target, "java_identity", None)
-        methods = methods_of(type(target))
-        return self._tools.make(",".join(interfaces), methods, Callback(self, target), key, alike, same), key
+        described = self._described(interfaces, target)
+        return self._tools.make(*described, alike), described[3]
 
-    def implement_knowing(self, interfaces: Sequence[str], target: object, known: Mapping[str, Any]) -> tuple[Any, str]:
-        """Return what ``implement_with_key`` does; Java has the answers ``known`` already, and never asks for them.
+    def implement_knowing(
+        self, interfaces: Sequence[str], target: object, known: Mapping[str, Any], part: Part | None = None
+    ) -> tuple[Any, str]:
+        """Return what ``implement_with_key`` does. Java has the answers ``known`` already, and never asks for them.
 
-        At most three: ``hashCode``, or methods of ``java_constant``. Their values are strings, Java objects or an int.
+        At most five: ``hashCode``, or methods of ``java_constant``. Their values are strings, Java objects or an int.
+        ``part`` is one more, whose target has the hash of this one.
         """
+        described = self._described(interfaces, target)
+        arguments = *described, ",".join(known), *[*known.values(), *[None] * 5][:5]
+        if part is None:
+            return self._tools.makeKnowing(*arguments), described[3]
+        method, interface, inner = part
+        return self._tools.makeWithPart(*arguments, method, *self._described((interface,), inner)), described[3]
+
+    def _described(self, interfaces: Sequence[str], target: object) -> tuple[str, str, Callback, str, str | None]:
+        """What ``Tools`` needs to make an object; the fourth item is a new key for ``target``."""
         key = f"t{next(self._keys)}"
         self._targets[key] = target
         same = getattr(target, "java_identity", None)
-        described = ",".join(interfaces), methods_of(type(target)), Callback(self, target), key, same, ",".join(known)
-        values = [*known.values(), None, None, None][:3]
-        return self._tools.makeKnowing(*described, *values), key
+        return ",".join(interfaces), methods_of(type(target)), Callback(self, target), key, same
 
     def target(self, java_object: Any) -> Any:
         """The Python object behind a Java object made by ``implement``, or None for any other."""
@@ -226,11 +240,9 @@ class Bridge:
         if isinstance(value, dict):
             return self.map(value)
         if isinstance(value, list | tuple | set | frozenset):
-            return self.list(value) if value else self._nothing()
+            nothing = self.static("java.util.Collections", "emptyList")
+            return self.list(value) if value else self.once("empty", "list", nothing)
         return value
-
-    def _nothing(self) -> Any:
-        return self.once("empty", "list", self.static("java.util.Collections", "emptyList"))
 
     def call(self, java_object: Any, method: str, *args: Any) -> Any:
         """Call a method that Py4J cannot: a private one, or one of a package-private class.

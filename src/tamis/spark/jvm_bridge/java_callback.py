@@ -24,7 +24,11 @@ class JavaThrow(Exception):
 
 
 class Callback:
-    """The function by which Java calls a target, with ``<number of arguments>:<method>`` and arguments."""
+    """The function by which Java calls a target, with ``<number of arguments>:<method>`` and arguments.
+
+    ``text:<method>:<text>`` calls a method with a text and one more argument: Py4J fetches each item of an array
+    of arguments by a call of its own.
+    """
 
     def __init__(self, owner: Bridge, target: object) -> None:
         self._bridge = owner
@@ -32,8 +36,12 @@ class Callback:
 
     def apply(self, call: str, argument: Any) -> Any:
         count, _, name = call.partition(":")
-        args = () if count == "0" else (argument,) if count == "1" else tuple(argument)
         try:
+            if count == "text":
+                name, _, text = name.partition(":")
+                args: tuple[Any, ...] = (text, argument)
+            else:
+                args = () if count == "0" else (argument,) if count == "1" else tuple(argument)
             answer = self._bridge.to_java(self._answer(name, args))
         except BaseException as error:  # noqa: BLE001  # must become a Java exception, or the Java caller gets garbage
             answer = _thrown(self._bridge, error)
@@ -96,6 +104,7 @@ def methods_of(kind: type) -> str:
         refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
         constant: Mapping[str, str] = getattr(kind, "java_constant", {})
         optional: Mapping[str, Sequence[str]] = getattr(kind, "java_when_option", {})
+        made: Sequence[str] = getattr(kind, "java_made", ())
         special = {*arities, *refreshed, *constant}
         names = [
             name
@@ -103,6 +112,7 @@ def methods_of(kind: type) -> str:
             if not name.startswith("_") and name not in special and callable(getattr(kind, name))
         ]
         names += [f"{name}={until}" for name, until in constant.items()]
+        names += [f"{name}!" for name in made]
         names += [f"{name}/{count}" for name, counts in arities.items() for count in counts]
         names += [f"{name}?{key}" for name, keys in optional.items() for key in keys]
         known = _described_methods[kind] = ",".join([*names, *(f"{name}@" for name in refreshed)])

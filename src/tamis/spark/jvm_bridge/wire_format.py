@@ -5,14 +5,15 @@ A Py4J call costs more than most of its content, so lists, trees and tasks cross
 
 1. *List*: each item after a NUL, so that the empty text is the empty list (``listed``, ``items``). Java:
    ``Tools.strings``, ``joined``, ``entries`` (key, value, key …) and ``identifier`` (namespace, then name);
-   ``Handler.text`` is the same of an identifier that Java passes to a method. ``Partitions.settings``: name, value …
+   ``Handler.text`` is the same of an identifier that Java passes to a method. ``ScanBuilders.settings``: name, value …
+   ``ScanBuilders.Collecting.message``: trees of the filters (form 6), columns (Spark's JSON), number of options, name
+   and value of each, settings. Columns that a method returns: their names (``Handler.columns``).
    ``Pushed.orders``: column, direction, null ordering of each order. ``Pushed.aggregation``: number of groups, their
    columns, then function and column ("" for ``count(*)``) of each measure.
-2. *Words*: separated by NUL (``words``). ``JoinKeys.columns``: names. ``Partitions.estimate``: six for each column
-   (``scan_estimates``). ``TamisBytes.made``: kind, name, description and value of each
-   metric. ``Partitions.filters``: filters in prefix order (``parquet_filter``). ``JoinPlanning``
-   asks whether keys are selective with column, the other scan's key and its column, and for a scan that reads by keys
-   with the number of keys, a space and the column.
+2. *Words*: separated by NUL (``words``). ``Partitions.estimate``: six for each column (``scan_estimates``).
+   ``TamisBytes.made``: kind, name, description and value of each metric. ``Partitions.filters``: filters in prefix
+   order (``parquet_filter``). ``JoinPlanning`` asks whether keys are selective with column, the other scan's key and
+   its column, and for a scan that reads by keys with the number of keys, a space and the column.
 3. *Packed tasks*, big-endian as Java's ``DataInputStream`` reads them (``JAVA_INT``, ``JAVA_LONGS``).
    ``Partitions.python``: number of tasks; length and bytes of each. ``Partitions.files``: number of tasks; for each the
    number of files; for each file length and bytes of its URL, file size, start and length of the range.
@@ -32,6 +33,8 @@ JAVA_INT = struct.Struct(">i")
 JAVA_LONGS = struct.Struct(">qqq")
 PUSHED_MARK = "tamis.internal.under"
 """The option of a relation by which ``Pushed`` tells what is above it."""
+UNREADABLE = "?"
+"""What ``ScanBuilders`` sends for filters that Java cannot write as text."""
 EXECUTION_FIELDS = ("execution", "key", "rows", "direct", "nanos", "millis", "keyed", "begun")
 FILTER_WORDS = frozenset({"and", "or", "is_null", "is_not_null", "in", "eq", "lt", "le", "gt", "ge", "starts_with"})
 CONSTANT_WORDS = frozenset({"string", "decimal", "long", "integer", "short", "byte", "date", "timestamp"})

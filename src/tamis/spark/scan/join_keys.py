@@ -40,7 +40,7 @@ from tamis.spark.executors.read_task import Task
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
 from tamis.spark.jvm_bridge.catalyst_literals import Strange, array, data_type, same_values
-from tamis.spark.jvm_bridge.wire_format import NUL, words
+from tamis.spark.jvm_bridge.wire_format import NUL, listed
 from tamis.storage.commit_log import Snapshot
 
 _FUNCTION = ("java.util.function.BiFunction",)
@@ -52,12 +52,9 @@ Spark's join tests the rows in any case.
 """
 
 
-def key_columns(owner: Bridge, schema: Schema) -> Any:
-    """References to the columns whose keys can prune."""
-    if not owner.pinned:
-        return []
-    names = [f.name for f in schema if _has_order(f.type)]
-    return owner.helper("JoinKeys").columns(words(names)) if names else []
+def key_columns(owner: Bridge, schema: Schema) -> str:
+    """The columns whose keys can prune, as ``wire_format.listed``."""
+    return listed(f.name for f in schema if _has_order(f.type)) if owner.pinned else ""
 
 
 def _has_order(kind: DataType) -> bool:
@@ -186,6 +183,14 @@ def plan_pushed(owner: Bridge) -> None:
     except Py4JError:
         _planning[owner] = None
     pushed.run()
+
+
+def pushed_planning(owner: Bridge) -> tuple[Any, Any, Any] | None:
+    """What ``plan_pushed`` installs, for ``Bridge.implement``; None if it has been installed already."""
+    if _planning.get(owner) is None:
+        plan_pushed(owner)
+    found = _planning[owner]
+    return None if found is None else (*found, owner.helper("Pushed"))
 
 
 MOST_SHARE = SIZES.join_share_percent / 100

@@ -14,8 +14,13 @@ _PUSHING = "org.apache.spark.sql.execution.datasources.v2.PushDownUtils"
 
 def java_builder(owner: Bridge, interfaces: Sequence[str], target: object) -> Any:
     """A Java ``ScanBuilder`` that ``target`` implements, of a class that gets its filters from this Spark."""
-    proxy = owner.implement(interfaces, target, "builder")
-    return proxy if _any_builder_gets_filters(owner) else owner.helper("FileFilters").over(proxy)
+    proxy, wrap = owner.implement(interfaces, target, "builder"), builder_wrapper(owner)
+    return proxy if wrap is None else wrap.over(proxy)
+
+
+def builder_wrapper(owner: Bridge) -> Any:
+    """The helper that makes of a builder one that gets its filters from this Spark; None if any does."""
+    return None if _any_builder_gets_filters(owner) else owner.helper("FileFilters")
 
 
 def _any_builder_gets_filters(owner: Bridge) -> bool:

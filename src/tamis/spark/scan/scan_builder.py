@@ -1,5 +1,8 @@
 """The scan builder: takes the filters, columns, limits, orders and aggregates that Spark pushes down.
 
+Spark's builder is an object of ``ScanBuilders.java``, which collects filters and columns, and asks once for the scan
+(``planned_scan``). Where Spark needs an answer that only Python has, it is, or becomes, ``Builder`` itself.
+
 Invariant: every filter is returned to Spark, which tests it again, so no extra row gets through. The scan
 keeps a filter to itself only under a limit or an aggregate, which Spark would not push otherwise, and only if
 the filter is exact (``pushdown.exact``).
@@ -24,7 +27,7 @@ from tamis.spark.executors.row_metadata import METADATA, PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
 from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
-from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, items
+from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, UNREADABLE, items
 from tamis.spark.options.source_options import POINTS, Use, read_options, unapplied_point
 from tamis.spark.scan.pushdown import (
     AGGREGATE,
@@ -37,7 +40,7 @@ from tamis.spark.scan.pushdown import (
     order_of,
     output,
 )
-from tamis.spark.scan.pushed_filters import CATALYST_FILTERS, java_builder
+from tamis.spark.scan.pushed_filters import CATALYST_FILTERS, builder_wrapper, java_builder
 from tamis.spark.scan.scan_source import ScanRequest, Source
 from tamis.spark.scan.spark_scan import Scan
 
@@ -53,19 +56,49 @@ def has_column(schema: Schema, name: str) -> bool:
 
 
 def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Scan] | None = None) -> Any:
-    """A Java ``ScanBuilder`` for ``table``.
+    """A Java ``ScanBuilder`` for ``table``, of which every call comes to Python.
 
     ``options`` (Java) are those of the query, from ``WITH (…)`` or the reader. Scans that it builds are also
     appended to ``built``.
     """
-    source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
-    metadata_fields = owner.dict(options)
-    found = read_options(metadata_fields, {Use.READ, Use.READ_STREAM}, by_path=table.by_path)
-    if not table.pinned and not found.keys().isdisjoint(POINTS):
-        raise unapplied_point(metadata_fields)
+    given = owner.dict(options)
+    made = _builder(owner, table, given, built)
     # Spark translates every aggregate above a source that takes them, and fails on some: see Pushed.java.
-    interfaces = (*BUILDER, AGGREGATES) if metadata_fields.get(PUSHED_MARK) == AGGREGATE else BUILDER
-    return java_builder(owner, interfaces, Builder(owner, source, metadata_fields, built, table.captured))
+    interfaces = (*BUILDER, AGGREGATES) if given.get(PUSHED_MARK) == AGGREGATE else BUILDER
+    return java_builder(owner, interfaces, made)
+
+
+def collect_in_java(owner: Bridge) -> None:
+    """Have Java answer ``newScanBuilder`` of tables from now on, where it can."""
+    owner.once("maker", "newScanBuilder", lambda: _installed(owner))
+
+
+def _installed(owner: Bridge) -> bool:
+    owner.helper("ScanBuilders").install(owner.helper("TreeText"), known(), builder_wrapper(owner))
+    return True
+
+
+def planned_scan(owner: Bridge, table: LoadedTable, collected: str, required: Any) -> Any:
+    """A Java ``Scan`` of ``table`` for what a builder of ``ScanBuilders.java`` has collected.
+
+    ``collected`` is described there. ``required`` (Java) is the type of the rows, None for all columns.
+    """
+    filters, columns, count, *rest = items(collected)
+    end = 2 * int(count)
+    builder = _builder(owner, table, _pairs(rest[:end]), None)
+    return builder.collected(None if filters == UNREADABLE else filters, columns, required, _pairs(rest[end:])).build()
+
+
+def _pairs(flat: list[str]) -> dict[str, str]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _builder(owner: Bridge, table: LoadedTable, options: dict[str, str], built: list[Scan] | None) -> Builder:
+    source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
+    found = read_options(options, {Use.READ, Use.READ_STREAM}, by_path=table.by_path)
+    if not table.pinned and not found.keys().isdisjoint(POINTS):
+        raise unapplied_point(options)
+    return Builder(owner, source, options, built, table.captured)
 
 
 class Builder:
@@ -103,23 +136,42 @@ class Builder:
         self._asked: dict[str | None, Scan | None] = {}
         """Scans made for the aggregates that Spark has asked about."""
         self._answer: Scan | None = None
+        self._settings: dict[str, str] | None = None
 
     @cached_property
     def _switches(self) -> tuple[Options, dict[str, str]]:
         """The effective options, and the session's settings."""
-        flat = items(self._owner.helper("Partitions").settings("tamis."))
-        settings = dict(zip(flat[::2], flat[1::2], strict=True))
+        settings = self._settings or _pairs(items(self._owner.helper("ScanBuilders").settings("tamis.")))
         conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
         metadata_fields = {k: v for k, v in self._options.items() if k != PUSHED_MARK}
         return Options.resolve(metadata_fields, conf, self._source.snapshot.head.properties, foreign=True), settings
+
+    def collected(self, filters: str | None, columns: str, required: Any, settings: dict[str, str]) -> Builder:
+        """Take what was collected in Java; return this builder.
+
+        ``filters`` are the text of their trees, None if they could not be read. ``settings`` are the session's.
+        Spark has got all filters back, so the scan must own none.
+        """
+        self._settings = settings
+        self._take_filters(filters)
+        if self._pushed.owned:
+            raise AssertionError("The scan owns its filter, but Java has returned it to Spark.")
+        if columns:
+            self._take_columns(required, json.loads(columns))
+        return self
 
     def pushFilters(self, filters: Any) -> Any:  # noqa: N802
         from py4j.protocol import Py4JError
 
         try:
-            self._text = self._owner.helper("TreeText").render(filters, known())
+            text = self._owner.helper("TreeText").render(filters, known())
         except Py4JError:  # a tree nested too deeply for Java to walk: it may mean anything
-            self._text = None
+            text = None
+        self._take_filters(text)
+        return self._owner.seq([]) if self._pushed.owned else filters
+
+    def _take_filters(self, text: str | None) -> None:
+        self._text = text
         self._filters = self._translated(self._source.schema)
         owned = (
             not self._moved
@@ -129,13 +181,14 @@ class Builder:
             and exact(self._filters.conjuncts)
         )
         self._pushed = Pushed(owned=owned and bool(self._filters.conjuncts))
-        return self._owner.seq([]) if self._pushed.owned else filters
 
     def pushedFilters(self) -> list[Any]:  # noqa: N802
         return []
 
     def pruneColumns(self, required: Any) -> None:  # noqa: N802
-        wanted = json.loads(required.json())
+        self._take_columns(required, json.loads(required.json()))
+
+    def _take_columns(self, required: Any, wanted: dict[str, Any]) -> None:
         asked = any(f["name"] == METADATA for f in wanted["fields"]) and self._offers_metadata()
         hidden = {PART, POSITION, METADATA} if asked else {PART, POSITION}
         columns = [f for f in wanted["fields"] if f["name"] not in hidden]

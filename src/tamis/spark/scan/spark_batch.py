@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tamis.engine.scan.skip_audit import strict
+from tamis.errors import InvalidInput
 from tamis.spark.executors.partitions import local_url, pack, pack_files
 from tamis.spark.executors.read_task import Fold, Read, Task
 from tamis.spark.options.source_options import Use, read_options
@@ -16,6 +17,9 @@ from tamis.storage.files import PartRef
 
 if TYPE_CHECKING:
     from tamis.spark.scan.spark_scan import Scan
+
+
+BATCH = "org.apache.spark.sql.connector.read.Batch"
 
 
 class Batch:
@@ -35,7 +39,7 @@ class Batch:
 
     def java(self) -> Any:
         known = {"hashCode": hash(self) & 0x7FFFFFFF}
-        return self._scan._owner.implement_knowing(("org.apache.spark.sql.connector.read.Batch",), self, known)[0]
+        return self._scan._owner.implement_knowing((BATCH,), self, known)[0]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
@@ -45,10 +49,27 @@ class Batch:
 
     def planInputPartitions(self) -> Any:  # noqa: N802
         self._pages = self._scan.check(self._narrowed)
-        return self._scan.partitions if self._narrowed is None else packed(self._scan, self._narrowed.tasks())
+        if self._narrowed is not None:
+            return packed(self._scan, self._narrowed.tasks())
+        if self._scan.native:  # Spark asks for both: Java keeps the reader until then
+            return files_and_reader(self._scan, self._scan.tasks, pages=self._pages)
+        return self._scan.partitions
 
     def createReaderFactory(self) -> Any:  # noqa: N802
         return self._scan.reader(pages=self._pages)
+
+
+def batch_part(scan: Scan) -> tuple[str, str, Batch] | None:
+    """The answer of ``toBatch``, for ``Bridge.implement_knowing``. None if Java has to ask for it.
+
+    That is so for a row change, which may be planned again, and for options of streams, which ``Batch`` refuses.
+    """
+    if scan.changes_rows:
+        return None
+    try:
+        return "toBatch", BATCH, Batch(scan)
+    except InvalidInput:
+        return None
 
 
 def packed(scan: Scan, tasks: list[Task]) -> Any:
@@ -59,14 +80,25 @@ def packed(scan: Scan, tasks: list[Task]) -> Any:
     return helper.python(pack(tasks))
 
 
+def files_and_reader(scan: Scan, tasks: list[Task], *, pages: bool) -> Any:
+    """``packed``, and ``made_reader`` as the answer of ``createReaderFactory``, for Spark's own reader."""
+    files = pack_files(tasks, local_url(scan.plan.spec.url))
+    reader = *_native(scan), pages, "createReaderFactory"
+    return scan._owner.helper("Partitions").filesAndParquet(files, *reader)
+
+
+def _native(scan: Scan) -> tuple[str, str]:
+    """The schema to request from Spark's reader, and hints, by which it skips by the statistics in the files."""
+    hints = filter_hints(scan.contract.hints, native.written(scan.plan)) if scan.plan.options.stats_filter else ""
+    return native.requested(scan.plan.spec.schema), hints
+
+
 def made_reader(scan: Scan, pages: bool) -> Any:
     """A new Java ``PartitionReaderFactory``. ``pages``: whether page indexes may be trusted."""
     scan._look()
     spec = scan.plan.spec
     if scan.native:
-        # By hints, Spark's reader skips row groups and pages by the statistics in the files.
-        hints = filter_hints(scan.contract.hints, native.written(scan.plan)) if scan.plan.options.stats_filter else ""
-        return scan._owner.helper("Partitions").parquet(native.requested(spec.schema), hints, pages)
+        return scan._owner.helper("Partitions").parquet(*_native(scan), pages)
     if scan.pushed.aggregation is not None:
         fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())
         return python_reader(scan._owner, fold, scan.required)

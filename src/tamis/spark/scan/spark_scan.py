@@ -43,11 +43,10 @@ from tamis.spark.scan.pushdown import NOTHING, foremost, pays
 from tamis.spark.scan.scan_estimates import column_statistics, estimated_columns, read_share, share
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
 from tamis.spark.scan.scan_source import ScanRequest, Source
-from tamis.spark.scan.spark_batch import Batch, made_reader, native_rows, packed
+from tamis.spark.scan.spark_batch import Batch, batch_part, made_reader, native_rows, packed
 from tamis.spark.streaming.stream_read import MicroBatchStream
 
-_READ = "org.apache.spark.sql.connector.read."
-SCAN = (_READ + "SupportsReportStatistics",)
+SCAN = ("org.apache.spark.sql.connector.read.SupportsReportStatistics",)
 KEYED = (*SCAN, INTERFACE)
 """Interfaces of a scan that join keys may narrow."""
 
@@ -100,10 +99,12 @@ class Scan:
 
     def java(self) -> Any:
         """Make a new Java object for the scan. Executions are identified by its key."""
-        known = {"readSchema": self.required}
+        known = {"readSchema": self.required, "hashCode": hash(self) & 0x7FFFFFFF}
         if not self.changes_rows:  # such a scan may yet be narrowed
             known |= {"columnarSupportMode": self.columnarSupportMode(), "description": self.description()}
-        made, key = self._owner.implement_knowing(self.interfaces, self, known)
+        if self.interfaces is KEYED:
+            known["filterAttributes"] = self.filterAttributes()
+        made, key = self._owner.implement_knowing(self.interfaces, self, known, batch_part(self))
         self.register(key)
         return made
 
@@ -328,16 +329,15 @@ class Scan:
     def reportDriverMetrics(self) -> Any:  # noqa: N802
         return self._metrics.of(execution, self.plan.report)
 
-    def columnarSupportMode(self) -> Any:  # noqa: N802
-        mode = "PARTITION_DEFINED" if self.native else "UNSUPPORTED"
-        return self._owner.enum(_READ + "Scan$ColumnarSupportMode", mode)
+    def columnarSupportMode(self) -> str:  # noqa: N802
+        return "PARTITION_DEFINED" if self.native else "UNSUPPORTED"
 
     def toBatch(self) -> Any:  # noqa: N802
         return Batch(self, self._handover.take()).java()
 
     # --- SupportsRuntimeV2Filtering ---
 
-    def filterAttributes(self) -> Any:  # noqa: N802
+    def filterAttributes(self) -> str:  # noqa: N802
         keys = beneficial_columns(self.plan, self.source.snapshot, self.selected, size=self.bytes, native=self.native)
         return key_columns(self._owner, keys)
 
@@ -389,10 +389,9 @@ class Scan:
         self._tell_reader(plan)
         made = Narrowed(scan_id(), keys, plan, self._cut(plan))
         size, rows = self._sizes_of(plan)
-        self._metrics.narrow(execution(), plan.report)
-        self._ledger.narrow(
-            self.java_key, execution(), Planned(made.name, plan.report, len(made.cut), size, rows, self.native)
-        )
+        now = execution()
+        self._metrics.narrow(now, plan.report)
+        self._ledger.narrow(self.java_key, now, Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
         return made
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the offsets there itself

@@ -1,6 +1,7 @@
 package tamis;
 
 import java.util.ArrayList;
+import java.util.function.Function;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
@@ -24,14 +25,18 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Scan builders for a Spark that pushes Catalyst filters into its own file scans only (4.0).
  *
- * Takes the proxy that Python implements, and gives a FileScanBuilder that passes every call to it. Nothing of
+ * Takes a builder (of ScanBuilders, or the proxy that Python implements) and gives a FileScanBuilder that passes every
+ * call to it. Nothing of
  * FileScanBuilder's own is used. Compiled only where spark/scan/pushed_filters.py finds that it is needed.
  */
-public final class FileFilters {
+public final class FileFilters implements Function {
     /** Returns a builder over the proxy. It takes aggregates if the proxy does. */
     public Object over(Object proxy) {
         return proxy instanceof SupportsPushDownAggregates ? new Aggregating(proxy) : new Builder(proxy);
     }
+
+    /** As over, for ScanBuilders. */
+    public Object apply(Object proxy) { return over(proxy); }
 
     private static InMemoryFileIndex noFiles() {
         Seq paths = CollectionConverters.asScala(new ArrayList()).toSeq();

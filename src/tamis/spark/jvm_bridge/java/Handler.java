@@ -5,8 +5,11 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 
 /**
  * InvocationHandler that answers the methods of any Java interfaces by one Python object.
@@ -17,6 +20,11 @@ import org.apache.spark.sql.connector.catalog.Identifier;
  */
 public final class Handler implements InvocationHandler {
     private static final Object NULL = new Object();
+    /**
+     * Functions that answer methods in Java, by the method's name. They get the handler and the only argument; null
+     * leaves the call to Python.
+     */
+    public static final Map makers = new ConcurrentHashMap();
     private final BiFunction target;
     private final Set methods;
     /**
@@ -65,6 +73,12 @@ public final class Handler implements InvocationHandler {
             if (same != null && other.same != null) return Boolean.valueOf(same.equals(other.same));
             return other.key.equals(key) ? Boolean.TRUE : call("equals", new Object[] {other.key});
         }
+        if (count == 1 && methods.contains(name + "!")) {
+            BiFunction maker = (BiFunction) makers.get(name);
+            Object made = maker == null ? null : maker.apply(this, args[0]);
+            if (made != null && constant.containsValue(name)) moved.set(name);
+            if (made != null) return made;
+        }
         if (methods.contains(name) || methods.contains(name + "/" + count)) {
             try {
                 return count == 0 && constant.containsKey(name) ? constant(method) : coerce(method.getReturnType(), call(name, args));
@@ -109,10 +123,16 @@ public final class Handler implements InvocationHandler {
         }
         Object known = answers.get(name);
         if (known == null) {
-            known = coerce(method.getReturnType(), call(name, null));
+            known = call(name, null);
+            if (known instanceof Answers) {
+                Answers both = (Answers) known;
+                answers.putIfAbsent(both.name, both.other);
+                known = both.answer;
+            }
+            known = coerce(method.getReturnType(), known);
             answers.put(name, known == null ? NULL : known);
         }
-        return known == NULL ? null : known;
+        return known == NULL ? null : coerce(method.getReturnType(), known);
     }
 
     /**
@@ -142,9 +162,30 @@ public final class Handler implements InvocationHandler {
         int count = args == null ? 0 : args.length;
         Object[] sent = new Object[count];
         for (int i = 0; i < count; i++) sent[i] = args[i] instanceof Identifier ? text((Identifier) args[i]) : args[i];
-        Object result = target.apply(count + ":" + name, count == 0 ? null : count == 1 ? sent[0] : sent);
+        if (count == 2 && sent[0] instanceof String) return answer("text:" + name + ":" + sent[0], sent[1]);
+        return answer(count + ":" + name, count == 0 ? null : count == 1 ? sent[0] : sent);
+    }
+
+    private Object answer(String call, Object argument) throws Throwable {
+        Object result = target.apply(call, argument);
         if (result instanceof Thrown) throw ((Thrown) result).cause;
         return result;
+    }
+
+    /** Calls a method of Python with an object, for an interface whose method throws nothing checked. */
+    public Object ask(String name, Object argument) { return asked("1:" + name, argument); }
+
+    /** As above, with a text and an object. */
+    public Object ask(String name, String text, Object argument) { return asked("text:" + name + ":" + text, argument); }
+
+    private Object asked(String call, Object argument) {
+        try {
+            return answer(call, argument);
+        } catch (Throwable error) {
+            Throwable found = permitted(error, new Class[0]);
+            if (found instanceof Error) throw (Error) found;
+            throw (RuntimeException) found;
+        }
     }
 
     /** Returns the namespace parts and the name of an identifier, each after a NUL. */
@@ -156,10 +197,13 @@ public final class Handler implements InvocationHandler {
     }
 
     /**
-     * Converts a Python result to the method's return type. Py4J sends only the narrowest numbers, and lists.
+     * Converts a Python result to the method's return type. Py4J sends only the narrowest numbers, and lists; texts
+     * are the names of an enum's constant, and of columns, each after a NUL.
      */
     private static Object coerce(Class type, Object value) {
         if (type == void.class || value == null) return null;
+        if (value instanceof String && type.isEnum()) return Enum.valueOf(type, (String) value);
+        if (value instanceof String && type == NamedReference[].class) return columns((String) value);
         if (value instanceof Number) {
             Number number = (Number) value;
             if (type == int.class || type == Integer.class) return Integer.valueOf(number.intValue());
@@ -179,6 +223,27 @@ public final class Handler implements InvocationHandler {
             if (type == Iterator.class) return items.iterator();
         }
         return value;
+    }
+
+    private static NamedReference[] columns(String names) {
+        if (names.length() == 0) return new NamedReference[0];
+        String[] each = names.substring(1).split("\u0000", -1);
+        NamedReference[] out = new NamedReference[each.length];
+        for (int i = 0; i < each.length; i++) out[i] = FieldReference.column(each[i]);
+        return out;
+    }
+
+    /** Returned by Python for a constant method: its answer, and that of another one. */
+    public static final class Answers {
+        private final Object answer;
+        private final String name;
+        private final Object other;
+
+        public Answers(Object answer, String name, Object other) {
+            this.answer = answer;
+            this.name = name;
+            this.other = other;
+        }
     }
 
     /** Returned by Python in order to throw. */

@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.connector.expressions.Expression;
-import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -109,14 +108,6 @@ public final class JoinKeys {
         DataType type = ((LiteralValue) inside[1]).dataType();
         for (int v = 2; v < inside.length; v++) if (!(inside[v] instanceof LiteralValue) || !type.equals(((LiteralValue) inside[v]).dataType())) return null;
         return type;
-    }
-
-    /** Returns references to columns, given their names separated by NUL. */
-    public NamedReference[] columns(String names) {
-        String[] each = names.split("\u0000", -1);
-        NamedReference[] out = new NamedReference[each.length];
-        for (int i = 0; i < each.length; i++) out[i] = FieldReference.column(each[i]);
-        return out;
     }
 
     private static AttributeReference column(String name, DataType type) {

@@ -54,7 +54,7 @@ import org.apache.spark.util.SerializableConfiguration;
  *
  * Takes one packed byte array or text per object, because Py4J calls are too expensive to build them
  * piecemeal. Gives InputPartition[], PartitionReaderFactory and Statistics. Used by spark/scan/spark_scan.py,
- * spark_batch.py, scan_builder.py and spark/streaming/stream_read.py; spark/executors/partitions.py and
+ * spark_batch.py and spark/streaming/stream_read.py; spark/executors/partitions.py and
  * spark/scan/parquet_filter.py pack the input.
  */
 public final class Partitions {
@@ -179,6 +179,11 @@ public final class Partitions {
         return out;
     }
 
+    /** Returns partitions of files (see files), and the reader of them (see parquet) as the answer of another method. */
+    public Object filesAndParquet(byte[] packed, String schemaJson, String filter, boolean pages, String readerMethod) throws Exception {
+        return new Handler.Answers(files(packed), readerMethod, parquet(schemaJson, filter, pages));
+    }
+
     /**
      * Counts the rows that the reader returns for these partitions (see files), on the driver. An audit
      * compares them.
@@ -301,25 +306,6 @@ public final class Partitions {
         if (type.equals("date")) return LocalDate.ofEpochDay(Long.parseLong(text));
         if (type.equals("timestamp")) return Instant.EPOCH.plus(Long.parseLong(text), ChronoUnit.MICROS);
         throw new IllegalArgumentException(type);
-    }
-
-    /**
-     * Returns the settings that planning needs (under a prefix; split sizes; CBO; parallelism) as name,
-     * value, name ..., each after a NUL.
-     */
-    public String settings(String prefix) {
-        SparkSession session = (SparkSession) SparkSession.active();
-        SQLConf conf = session.sessionState().conf();
-        StringBuilder out = new StringBuilder();
-        scala.collection.Iterator it = conf.getAllConfs().iterator();
-        while (it.hasNext()) {
-            scala.Tuple2 entry = (scala.Tuple2) it.next();
-            if (!((String) entry._1()).toLowerCase().startsWith(prefix)) continue;
-            out.append("\u0000").append(entry._1()).append("\u0000").append(entry._2());
-        }
-        String[] wanted = {"spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes", "spark.sql.cbo.enabled"};
-        for (int i = 0; i < wanted.length; i++) out.append("\u0000").append(wanted[i]).append("\u0000").append(conf.getConfString(wanted[i]));
-        return out.append("\u0000parallelism\u0000").append(session.sparkContext().defaultParallelism()).toString();
     }
 
     private static scala.collection.immutable.Map noMap() {

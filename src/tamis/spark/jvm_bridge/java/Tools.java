@@ -35,17 +35,45 @@ public final class Tools {
         protected boolean removeEldestEntry(Map.Entry eldest) { return size() > 100; }
     };
 
-    /** Makes an object that Python implements, as make does, with answers known beforehand: their names, separated by commas, and up to three. */
-    public Object makeKnowing(String interfaces, String methods, BiFunction target, String key, String same, String names, Object first, Object second, Object third) throws Exception {
-        Map known = new ConcurrentHashMap();
-        Object[] values = {first, second, third};
-        String[] each = names.split(",");
-        for (int i = 0; i < each.length; i++) known.put(each[i], values[i]);
+    /** Makes an object that Python implements, as make does, with answers known beforehand: their names, separated by commas, and up to five. */
+    public Object makeKnowing(
+        String interfaces, String methods, BiFunction target, String key, String same, String names, Object a, Object b, Object c, Object d, Object e)
+        throws Exception {
+        return made(interfaces, methods, target, key, known(names, new Object[] {a, b, c, d, e}), same);
+    }
+
+    /**
+     * As makeKnowing, and makes the answer of the method "part": another object that Python implements, whose hash code
+     * is that of the first.
+     */
+    public Object makeWithPart(
+        String interfaces, String methods, BiFunction target, String key, String same, String names, Object a, Object b, Object c, Object d, Object e,
+        String part, String partInterface, String partMethods, BiFunction partTarget, String partKey, String partSame)
+        throws Exception {
+        Map known = known(names, new Object[] {a, b, c, d, e});
+        Map ofPart = new ConcurrentHashMap();
+        ofPart.put("hashCode", known.get("hashCode"));
+        known.put(part, made(partInterface, partMethods, partTarget, partKey, ofPart, partSame));
         return made(interfaces, methods, target, key, known, same);
     }
 
-    public Object make(String interfaces, String methods, BiFunction target, String key, String alike, String same) throws Exception {
+    private static Map known(String names, Object[] values) {
+        Map known = new ConcurrentHashMap();
+        String[] each = names.split(",");
+        for (int i = 0; i < each.length; i++) known.put(each[i], values[i]);
+        return known;
+    }
+
+    public Object make(String interfaces, String methods, BiFunction target, String key, String same, String alike) throws Exception {
         return made(interfaces, methods, target, key, alike == null ? new ConcurrentHashMap() : answers(alike), same);
+    }
+
+    /** As planWith, then make, in one call. */
+    public Object planAndMake(
+        SparkStrategy strategy, Rule rule, Runnable more, String interfaces, String methods, BiFunction target, String key, String same, String alike)
+        throws Exception {
+        planWith(strategy, rule, more);
+        return make(interfaces, methods, target, key, same, alike);
     }
 
     private Object made(String interfaces, String methods, BiFunction target, String key, Map known, String same) throws Exception {

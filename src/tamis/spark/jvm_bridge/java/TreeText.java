@@ -7,6 +7,7 @@ import java.util.Base64;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Set;
+import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -32,7 +33,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * values of an InSet. Classes outside the given set of names also carry "s", their SQL text, for people. Read
  * by spark/jvm_bridge/catalyst.py.
  */
-public final class TreeText {
+public final class TreeText implements BiFunction {
     private static final int LONGEST_SQL = 2000;
     private static final String[] FROM_JSON = {
         "spark.sql.columnNameOfCorruptRecord", "spark.sql.json.enablePartialResults", "spark.sql.json.enableExactStringParsing"};
@@ -56,6 +57,9 @@ public final class TreeText {
     public String render(Object expressions, String known) {
         return new TreeText(new HashSet(Arrays.asList(known.split(",")))).write(expressions);
     }
+
+    /** As render, for ScanBuilders, whose class loader does not know this class. */
+    public Object apply(Object expressions, Object known) { return render(expressions, (String) known); }
 
     private String write(Object expressions) {
         out.append("{\"trees\":[");
