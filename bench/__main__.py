@@ -22,6 +22,9 @@ def main() -> int:
         "peers",
         "tpch_queries",
     }
+    if set(flags) - {"--quick"}:
+        print(__doc__, f"Benchmarks: {', '.join(sorted(there))}.", sep="\n", file=sys.stderr)
+        return 2
     unknown = set(named) - there
     if unknown:
         print(
