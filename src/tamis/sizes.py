@@ -30,6 +30,8 @@ class InternalSizes:
     largest_block_rows: int = 65_536
     wide_block_rows: int = 16_384
     page_rows: int = 2_048
+    stripe_rows: int = 3_277
+    """Maximum rows of an ORC stripe if rows are wide: a fifth of ``wide_block_rows``."""
     piece_rows: int = 65_536
     """Rows that are decoded together."""
     sorted_batch_rows: int = 65_536

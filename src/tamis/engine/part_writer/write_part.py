@@ -103,7 +103,7 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
         if spec.numbering is not None:
             rows = numbered(rows, spec.schema, store, spec.numbering)
         rows = tested(rows, spec.schema, spec.checks)
-        for block in _blocks(rows, spec.block_rows, spec.format):
+        for block in _blocks(rows, spec.block_rows):
             part = part or _Part(store, spec)
             part.write(block)
             if part.size >= spec.part_bytes:
@@ -125,26 +125,14 @@ def block_rows_for(batch: pa.RecordBatch) -> int:
     return min(max(1 << (max(rows, 1).bit_length() - 1), low), high)
 
 
-def _rows_for(batch: pa.RecordBatch, form: str) -> int:
-    """Return the rows per block of this format.
-
-    A hit in an ORC file costs a whole stripe of each column, so that wide rows have blocks half as large (measured:
-    docs/design/0014); a quarter would make searches of few columns dearer by two thirds. The library still joins
-    blocks of which no column fills its buffer.
-    """
-    rows = block_rows_for(batch)
-    wide = form == "orc" and batch.nbytes * WIDE_ROWS > BLOCK_BYTES * len(batch)
-    return min(rows, BLOCK_ROWS[0]) if wide else rows
-
-
-def _blocks(batches: Iterable[pa.RecordBatch], rows: int, form: str) -> Iterator[pa.RecordBatch]:
+def _blocks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
     """Regroup the rows into batches of exactly ``rows`` (the last may have fewer)."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
         if not len(batch):
             continue
-        rows = rows or _rows_for(batch, form)
+        rows = rows or block_rows_for(batch)
         held.append(batch)
         count += len(batch)
         while count >= rows:

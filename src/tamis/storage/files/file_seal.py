@@ -54,6 +54,8 @@ class Seal:
     leaves: str = ""
     """The document paths that the file stores as leaves (``files.shredded_leaves``)."""
     tails: tuple[bytes, ...] = field(default=(), repr=False)
+    layout: bytes = field(default=b"", repr=False)
+    """Where a format's reader finds what is in the file, in a form of its own; empty if it reads that in the file."""
 
     def pack(self) -> bytes:
         head = json.dumps(
@@ -66,13 +68,14 @@ class Seal:
                 "weights": {str(i): n for i, n in self.weights.items()},
                 **({"leaves": self.leaves} if self.leaves else {}),
                 **({"tails": [len(tail) for tail in self.tails]} if self.tails else {}),
+                **({"layout": len(self.layout)} if self.layout else {}),
             }
         ).encode()
         stream = io.BytesIO()
         with pa.ipc.new_stream(stream, self.statistics.schema) as writer:
             writer.write_table(self.statistics)
         checks = self.crcs.astype("<u4").tobytes()
-        body = b"".join((len(head).to_bytes(4, "little"), head, checks, *self.tails, stream.getvalue()))
+        body = b"".join((len(head).to_bytes(4, "little"), head, checks, *self.tails, self.layout, stream.getvalue()))
         packed = pa.Codec("zstd", _ZSTD).compress(body, asbytes=True)
         return bytes(packed) + len(body).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + MAGIC
 
@@ -99,7 +102,8 @@ class Seal:
             at += size
         if len(tails) not in {0, len(head["blocks"])}:
             raise ValueError(f"{len(tails)} tails for {len(head['blocks'])} blocks")
-        statistics = read_stream(body[at:])
+        layout = body[at : at + bounded(head.get("layout", 0), len(body) - at, "the size of a layout")]
+        statistics = read_stream(body[at + len(layout) :])
         weights = {int(i): int(n) for i, n in head["weights"].items()}
         return Seal(
             head["part"],
@@ -111,6 +115,7 @@ class Seal:
             statistics,
             str(head.get("leaves", "")),
             tuple(tails),
+            layout,
         )
 
 
@@ -167,6 +172,7 @@ class SealingSink:
         spans: Sequence[int],
         leaves: str = "",
         tails: Sequence[bytes] = (),
+        layout: bytes = b"",
     ) -> WrittenFile:
         """Write the seal and make the file visible."""
         crcs = [*self._crcs, self._crc] if self._filled else self._crcs
@@ -180,6 +186,7 @@ class SealingSink:
             summary.statistics(),
             leaves,
             tuple(tails),
+            layout,
         )
         packed = found.pack()
         self._sink.write(packed)

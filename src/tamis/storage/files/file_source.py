@@ -172,6 +172,17 @@ class PartSource:
         return bytes(self.get([(self.ref.bytes - wanted, wanted)])[0])
 
 
+@contextmanager
+def decoding(ref: PartRef, what: str) -> Iterator[None]:
+    """Convert any exception of a decoder, even a panic, to ``CorruptData`` naming the part."""
+    try:
+        yield
+    except (TamisError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise corrupt(ref, f"cannot be decoded in {what} ({error})") from error
+
+
 class Stream(io.RawIOBase):
     """A file of ``size`` bytes as decoders read it: by offset (``read_at``) or as a stream.
 
@@ -192,13 +203,12 @@ class Stream(io.RawIOBase):
         """
         self._failed = None
         try:
-            yield
-        except (TamisError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:
+            with decoding(self._ref, what):
+                yield
+        except CorruptData:
             if self._failed is not None:
                 raise self._failed from None
-            raise corrupt(self._ref, f"cannot be decoded in {what} ({error})") from error
+            raise
 
     def read_at(self, offset: int, length: int) -> memoryview:
         try:

@@ -7,8 +7,8 @@ can be at fault.
 
 from __future__ import annotations
 
-import threading
 import zlib
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +19,7 @@ from tamis.storage.files.file_seal import CHUNK, Seal, sealed_length
 from tamis.storage.files.file_source import PartSource, twice
 from tamis.storage.files.protocol import IoCounters, PartRef
 from tamis.storage.object_store.lru_cache import LruCache
+from tamis.storage.object_store.store import merged
 
 TAIL = 128 * 2**10
 """Bytes fetched from the end of a file, usually enough to contain the seal."""
@@ -68,8 +69,6 @@ class Sealed:
 
     def __init__(self, source: PartSource, seal: Seal) -> None:
         self._source, self.ref, self.seal, self.key = source, source.ref, seal, source.key
-        self._held: list[tuple[int, memoryview]] = []
-        self._lock = threading.Lock()
 
     @property
     def io(self) -> IoCounters:
@@ -84,23 +83,18 @@ class Sealed:
         length = min(length, self.seal.size - offset)
         if length <= 0:
             return memoryview(b"")
-        with self._lock:
-            held = list(self._held)
-        for start, data in held:
-            if start <= offset and offset + length <= start + len(data):
-                return data[offset - start : offset - start + length]
         start, data = self._load([_aligned(offset, length, self.seal.size)])[0]
         return data[offset - start : offset - start + length]
 
-    def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Fetch these (offset, length) ranges together and keep them until ``forget``."""
-        found = self._load([_aligned(o, min(n, self.seal.size - o), self.seal.size) for o, n in ranges])
-        with self._lock:
-            self._held = [*self._held, *found]
-
-    def forget(self) -> None:
-        with self._lock:
-            self._held = []
+    def views(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """Return the verified bytes of these (offset, length) ranges, which lie in the file, fetched together."""
+        found = self._load(merged([_aligned(o, n, self.seal.size) for o, n in ranges], 0))
+        starts = [start for start, _ in found]
+        views = []
+        for offset, length in ranges:
+            start, data = found[bisect_right(starts, offset) - 1]
+            views.append(data[offset - start : offset - start + length])
+        return views
 
     def _load(self, spans: list[tuple[int, int]]) -> list[tuple[int, memoryview]]:
         return twice(lambda: self._load_once(spans), self._source)

@@ -1,4 +1,4 @@
-"""The ORC format, through pyarrow: one stripe per block."""
+"""The ORC format, through pyarrow."""
 
 from tamis.storage.files.orc.orc_part import OrcPart, open_orc
 from tamis.storage.files.orc.orc_writer import OrcPartWriter

@@ -1,4 +1,4 @@
-"""Writes ORC: one stripe per block, zstd, sealed.
+"""Writes ORC: one or more stripes per block, zstd, sealed.
 
 Types that ORC represents wrongly are stored as integers: its timestamps are read as nanoseconds, which end in
 2262, and it has no times or intervals.
@@ -7,26 +7,27 @@ Types that ORC represents wrongly are stored as integers: its timestamps are rea
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from pyarrow import orc
 
 from tamis.core.types.arrow import from_arrow_schema
+from tamis.sizes import SIZES
 from tamis.storage.files.file_seal import SealingSink, Summary
+from tamis.storage.files.orc.orc_tail import MAGIC, compressed_chunks, tail
+from tamis.storage.files.orc.stripe_encoding import STRIDE, Stripe, dictionary_threshold, encode, types_of
+from tamis.storage.files.orc.stripe_layout import StripeLayout
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 from tamis.storage.files.shredded_leaves import LEAVES
 from tamis.storage.files.stored_values import as_stored, stored_schema
 
-_LARGEST_BLOCK = 2**20
-"""Rows that the library takes at once.
+STRIPE_ROWS, WIDE = SIZES.stripe_rows, 256
+"""Rows of a stripe of wide rows, and the bytes of a row, as Arrow data, from which it is wide.
 
-With a stripe size of one byte, each batch that the library takes ends a stripe, so a block is a stripe. Its
-encoders hold back batches of a few hundred rows and merge them with the next.
+One row that is wanted costs a stripe of every column.
 """
-_BUFFER = 64 * 2**10
-_MAGIC = b"ORC"
-"""Bytes written before the first stripe."""
 
 
 def keep(data_type: pa.DataType) -> pa.DataType:
@@ -43,16 +44,11 @@ class OrcPartWriter:
         self._summary = Summary(from_arrow_schema(schema))
         self._options, self._schema = options, stored_schema(schema, keep)
         self._kept = [at for at, f in enumerate(schema) if not pa.types.is_null(f.type)]
-        self._writer = orc.ORCWriter(
-            pa.PythonFile(self._sink, mode="w"),
-            batch_size=_LARGEST_BLOCK,
-            stripe_size=1,
-            compression="zstd",
-            compression_block_size=_BUFFER,
-            dictionary_key_size_threshold=0.5,
-        )
+        self._types: list[bytes] = []
+        self._stripes: list[Stripe] = []
         self._spans: list[int] = []
-        self._rows = 0
+        self._threshold: float | None = None
+        self._sink.write(MAGIC)
 
     @property
     def size(self) -> int:
@@ -61,25 +57,37 @@ class OrcPartWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         if not len(batch):
             return
-        self._rows += len(batch)
-        columns = [as_stored(batch.column(at), f.type) for at, f in zip(self._kept, self._schema, strict=True)]
-        table = pa.Table.from_arrays(columns, schema=self._schema) if columns else _rows(len(batch))
-        before = max(self._sink.size, len(_MAGIC))
-        self._writer.write(table)
+        count = -(-len(batch) // STRIPE_ROWS) if batch.nbytes >= WIDE * len(batch) else 1
+        cuts = [len(batch) * n // count for n in range(count + 1)]
+        for start, end in pairwise(cuts):
+            self._write_stripe(self._stored(batch.slice(start, end - start)))
         self._summary.add(batch)
-        if self._sink.size > before:
-            self._end()
+        self._summary.end()
+        self._spans.append(self._sink.size)
+
+    def _stored(self, batch: pa.RecordBatch) -> pa.Table:
+        if not self._kept:
+            return _rows(len(batch))
+        columns = [as_stored(batch.column(at), f.type) for at, f in zip(self._kept, self._schema, strict=True)]
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _write_stripe(self, table: pa.Table) -> None:
+        if self._threshold is None:
+            self._threshold = dictionary_threshold(table)
+        self._types, data, stripe = encode(table, self._threshold)
+        self._sink.write(data)
+        self._stripes.append(stripe)
 
     def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:
-        if not self._rows:
-            self._writer.write(self._schema.empty_table() if len(self._schema) else _rows(0))
-        self._writer.close()
-        self._end()
-        return self._sink.seal(self._summary, self._options, self._spans, (notes or {}).get(LEAVES, ""))
-
-    def _end(self) -> None:
-        self._summary.end()
-        self._spans = [*self._spans, self._sink.size][: len(self._summary.blocks)]
+        if not self._stripes:
+            self._types = types_of(self._schema.empty_table() if len(self._schema) else _rows(0))
+        sizes = np.array([(0, *s.lengths, s.rows) for s in self._stripes], dtype=np.int64).reshape(-1, 5)
+        sizes[:, 0] = len(MAGIC) + np.cumsum(sizes[:, 1:4].sum(axis=1)) - sizes[:, 1:4].sum(axis=1)
+        metadata = compressed_chunks(b"".join(s.statistics for s in self._stripes))
+        self._sink.write(tail(self._types, sizes, metadata, STRIDE))
+        layout = StripeLayout.of(self._types, self._stripes).pack()
+        leaves = (notes or {}).get(LEAVES, "")
+        return self._sink.seal(self._summary, self._options, self._spans, leaves, layout=layout)
 
     def abort(self) -> None:
         self._sink.abort()
