@@ -32,6 +32,8 @@ class InternalSizes:
     page_rows: int = 2_048
     stripe_rows: int = 3_277
     """Maximum rows of an ORC stripe if rows are wide: a fifth of ``wide_block_rows``."""
+    stripe_row_bytes: int = 256
+    """Bytes of a row, as Arrow data, from which a block has several ORC stripes."""
     piece_rows: int = 65_536
     """Rows that are decoded together."""
     sorted_batch_rows: int = 65_536

@@ -12,6 +12,7 @@ from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import Spec
 from tamis.engine.scan.report.scan_report import Report
 from tamis.spark.scan.spark_scan import Scan
+from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tests.oracle import streams as streams_of
 
 READERS = ("lazy", "eager", "mixed", "native", "metadata")
@@ -27,6 +28,8 @@ STREAM = "stream"
 KINDS = (*OWNED, "free", STREAM, "embedded")
 PLACE = "statistics of a place"
 """Decisions by the statistics of one position of an array or one key of a map."""
+STRIPES = "ORC stripes of a block"
+"""Reads of ORC parts whose blocks have several stripes, embedded or by Spark's driver."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
@@ -59,6 +62,13 @@ def watch() -> None:
         return found
 
     setattr(Interpreter, "place", place)  # noqa: B010
+    of_stripes = ExcerptReader.read
+
+    def read(reader: ExcerptReader, places: Any, stripes: Any) -> Any:
+        _placed[STRIPES] += len(reader.rows) > reader.blocks
+        return of_stripes(reader, places, stripes)
+
+    setattr(ExcerptReader, "read", read)  # noqa: B010
 
 
 def kind_of(scan: Scan) -> str:
@@ -105,7 +115,8 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        self.features[PLACE] += _placed.pop(PLACE, 0)
+        for feature in (PLACE, STRIPES):
+            self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
             if any(report is seen for seen in self._seen):
@@ -134,7 +145,7 @@ class Coverage:
         unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
         streams = [way for way in streams_of.FEATURES if not self.features[way]]
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
-        places = [PLACE] if not self.features[PLACE] else []
+        places = [feature for feature in (PLACE, STRIPES) if not self.features[feature]]
         return [*pairs, *sources, *unread, *streams, *places]
 
     def as_dict(self) -> dict[str, Any]:

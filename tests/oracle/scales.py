@@ -7,6 +7,8 @@ SMALL = {
     "largest_block_rows": 16,
     "wide_block_rows": 16,
     "page_rows": 4,
+    "stripe_rows": 5,
+    "stripe_row_bytes": 1,
     "piece_rows": 7,
     "sorted_batch_rows": 7,
     "sort_step_rows": 7,

@@ -23,6 +23,7 @@ class ExcerptReader:
     def __init__(self, source: Sealed) -> None:
         self._source, self._layout = source, _layout_of(source)
         self.names, self.rows = self._layout.names, self._layout.rows
+        self.blocks = len(source.seal.blocks)
         self._excerpts: dict[tuple[int, ...], ColumnsExcerpt] = {}
 
     def read(self, places: Sequence[int], stripes: Sequence[int]) -> list[pa.RecordBatch]:

@@ -23,8 +23,8 @@ from tamis.storage.files.protocol import WriteOptions, WrittenFile
 from tamis.storage.files.shredded_leaves import LEAVES
 from tamis.storage.files.stored_values import as_stored, stored_schema
 
-STRIPE_ROWS, WIDE = SIZES.stripe_rows, 256
-"""Rows of a stripe of wide rows, and the bytes of a row, as Arrow data, from which it is wide.
+STRIPE_ROWS, WIDE = SIZES.stripe_rows, SIZES.stripe_row_bytes
+"""Rows of a stripe of wide rows, and the bytes from which a row is wide.
 
 One row that is wanted costs a stripe of every column.
 """

@@ -57,6 +57,7 @@ class ColumnsExcerpt:
         described = records(1, (1, layout.kinds[every]), (2, self._columns[every]), (3, layout.sizes[every]))
         cuts = np.cumsum([0, *(len(some) for some in streams)])
         sizes = np.diff(np.concatenate([[0], np.cumsum(layout.sizes[every])])[cuts])
+        encodings = self._encodings(stripes)
         pieces, at = [MAGIC], 0
         info = np.zeros((len(stripes), 5), dtype=np.int64)
         offset = len(MAGIC)
@@ -65,16 +66,20 @@ class ColumnsExcerpt:
             while left > 0:
                 left -= len(data[end])
                 end += 1
-            footer = whole_chunks(described[cuts[n] : cuts[n + 1]].tobytes() + self._encodings(stripe))
+            footer = whole_chunks(described[cuts[n] : cuts[n + 1]].tobytes() + encodings[n])
             pieces += [*data[at:end], footer]
             info[n] = offset, 0, sizes[n], len(footer), layout.rows[stripe]
             offset, at = offset + int(sizes[n]) + len(footer), end
         pieces.append(tail(self._types, info))
         return b"".join(pieces)
 
-    def _encodings(self, stripe: int) -> bytes:
-        kinds, sizes = (found[stripe][self._ids] for found in (self._layout.encodings, self._layout.dictionaries))
-        return records(2, (1, kinds), (2, sizes)).tobytes() + text(3, self._layout.zone)
+    def _encodings(self, stripes: Sequence[int]) -> list[bytes]:
+        """Return what the footers of these stripes say of their columns."""
+        grid = np.ix_(np.array(stripes, dtype=np.int64), self._ids)
+        kinds, sizes = self._layout.encodings[grid], self._layout.dictionaries[grid]
+        described = records(2, (1, kinds.ravel()), (2, sizes.ravel())).tobytes()
+        size, zone = len(described) // max(len(stripes), 1), text(3, self._layout.zone)
+        return [described[n * size : (n + 1) * size] + zone for n in range(len(stripes))]
 
 
 def _types(layout: StripeLayout, chosen: Sequence[tuple[int, int]]) -> list[bytes]:
