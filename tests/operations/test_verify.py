@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pytest
 
 import tamis
-from tamis.core.stats.json_paths import path_rows
+from tamis.core.stats.json_paths.path_rows import Paths, stacked_paths
+from tamis.engine.part_writer import trimmed_statistics
 from tamis.engine.secondary_index import index_build
 from tamis.storage.commit_log import Operation, Proposal, commit
 from tamis.storage.files import PartRef
@@ -66,21 +67,24 @@ def plant_path(of: tamis.Table) -> None:
     """A part whose JSON path has bounds that leave out a value."""
     documents = pa.table({"body": ['{"a": 1}', '{"a": 7}'] * 40})
     with pytest.MonkeyPatch.context() as patch:
-        true = path_rows._values
-        patch.setattr(path_rows, "_values", lambda paths: true(narrowed_paths(paths)))
+        patch.setattr(trimmed_statistics, "stacked_paths", narrowed_rows)
         of.append(documents, merge_schema=True)
 
 
-def narrowed_paths(paths: path_rows.Paths) -> path_rows.Paths:
+def narrowed_rows(columns: dict[int, Paths]) -> pa.Table | None:
+    return stacked_paths({at: narrowed_paths(paths) for at, paths in columns.items()})
+
+
+def narrowed_paths(paths: Paths) -> Paths:
     return {path: replace(found, long=(1, 6)) if path == "$.a" else found for path, found in paths.items()}
 
 
 def other_rollup(of: tamis.Table) -> None:
     path = next(e.path for e in of.store.list("_tamis/rollup") if e.path.endswith(".json"))
-    told = json.loads(of.store.get(path))["rollup"]
+    own = json.loads(of.store.get(path))["rollup"]
     twin = filled(20, ("user",))
-    said = json.loads(twin.store.get(path))["rollup"]
-    of.store.put(path, seal("rollup", {**told, "changes": said["changes"], "tables": said["tables"]}))
+    other = json.loads(twin.store.get(path))["rollup"]
+    of.store.put(path, seal("rollup", {**own, "changes": other["changes"], "tables": other["tables"]}))
 
 
 DAMAGE: dict[str, tuple[Callable[[tamis.Table], object], str]] = {
