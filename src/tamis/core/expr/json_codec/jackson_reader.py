@@ -115,8 +115,7 @@ def _whole(text: str) -> str | None:
 def loose_document(text: str) -> Any:
     """Parse a document as FROM_JSON does; objects are ``Pairs`` unless it is standard JSON.
 
-    The last of duplicate keys counts, NaN and infinities are numbers, and control characters are invalid in
-    strings.
+    Keys may be duplicate, NaN and infinities are numbers, and control characters are invalid in strings.
     """
     try:
         return plain_document(text)
@@ -203,9 +202,12 @@ class Pairs:
     def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
         self.pairs = pairs
 
-    def get(self, key: str) -> Any:
-        """Return the last value of the key."""
-        return next((value for name, value in reversed(self.pairs) if name == key), None)
+
+def values_of(value: dict[str, Any] | Pairs, key: str) -> list[Any]:
+    """Return the values of a key in an object, the last one first."""
+    if isinstance(value, dict):
+        return [value[key]] if key in value else []
+    return [one for name, one in reversed(value.pairs) if name == key]
 
 
 class _Reader:

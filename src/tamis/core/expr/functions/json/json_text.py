@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, none_of, rows
 from tamis.core.expr.coerce import is_text
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK, Unsure
-from tamis.core.expr.json_codec.jackson_reader import Malformed, Pairs, compact, get, loose_document
+from tamis.core.expr.json_codec.jackson_reader import Malformed, Pairs, compact, get, loose_document, values_of
 from tamis.core.expr.json_codec.json_path import Steps, steps_of, text_of
 from tamis.core.expr.registry import Function, Signature, declare
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
@@ -122,18 +122,37 @@ def _never(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | 
 
 
 def _from_json(call: Call, args: list[Datum]) -> Evaluated:
-    steps, read = known_steps(call), _converter(call.type)
+    steps, read = [str(step) for step in known_steps(call)], _converter(call.type)
 
     def field(text: str) -> Any:
         try:
-            value = loose_document(text)
+            value = _converted(loose_document(text), steps, read)
         except Malformed:
             return None
-        for step in steps:
-            value = value.get(str(step)) if isinstance(value, dict | Pairs) else None
-        return None if value is None else read(value)
+        return None if value is _UNFIT else value
 
     return _each(args, call.type, field)
+
+
+_UNFIT = object()
+"""A value that Spark cannot convert to the type of its field."""
+
+
+def _converted(value: Any, steps: Sequence[str], read: Callable[[Any], Any]) -> Any:
+    """Return the field at ``steps`` of a JSON value; ``_UNFIT`` if the value does not fit there.
+
+    Spark converts the values of duplicate keys one after the other. The last one that fits counts: one that does not
+    fit leaves the field as it is.
+    """
+    if value is None:
+        return None
+    if not steps:
+        found = read(value)
+        return _UNFIT if found is None else found
+    if not isinstance(value, dict | Pairs):
+        return _UNFIT
+    fits = (_converted(one, steps[1:], read) for one in values_of(value, steps[0]))
+    return next((found for found in fits if found is not _UNFIT), None)
 
 
 def _converter(data_type: DataType) -> Callable[[Any], Any]:
