@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tamis.core.pruning.evidence import ColumnEvidence
@@ -19,7 +20,8 @@ from tamis.engine.part_writer import WriteSpec, write_parts
 from tamis.engine.part_writer.write_part import BLOCK_ROWS, WIDE_ROWS, _blocks, block_rows_for
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.storage.commit_log import PART_COLUMNS
-from tamis.storage.files import PartRef, open_part
+from tamis.storage.files import PAGE_ROWS, PartRef, open_part
+from tamis.storage.files.parquet.page_offsets import PAGES
 from tamis.storage.object_store import open_store
 
 SCHEMA = Schema((Field("n", LONG, id=1), Field("x", DOUBLE, id=2), Field("s", STRING, id=3)), schema_id=4)
@@ -143,12 +145,24 @@ def test_blocks_are_larger_where_rows_are_narrow() -> None:
     wide = pa.record_batch([np.arange(1_000)] * 120, names=[str(i) for i in range(120)])
     usual = pa.record_batch([np.arange(1_000)] * 20, names=[str(i) for i in range(20)])
     widest = pa.record_batch([np.arange(1_000)] * 1_200, names=[str(i) for i in range(1_200)])
-    assert [block_rows_for(batch) for batch in (narrow, usual, wide, widest)] == [
+    amounts = pa.array(np.arange(1_000)).cast(pa.decimal128(20, 0)).cast(pa.decimal128(9, 0))
+    priced = pa.record_batch([amounts] * 50, names=[str(i) for i in range(50)])  # 16 bytes each, but 4 in a file
+    assert [block_rows_for(batch) for batch in (narrow, usual, priced, wide, widest)] == [
         BLOCK_ROWS[1],
-        16_384,
+        32_768,
+        32_768,
         WIDE_ROWS,
         BLOCK_ROWS[0],
     ]
+
+
+@pytest.mark.parametrize(("columns", "page"), [(2, 2 * PAGE_ROWS), (80, PAGE_ROWS)])
+def test_pages_are_longer_where_rows_are_narrow(tmp_path: Path, columns: int, page: int) -> None:
+    schema = Schema(tuple(Field(f"c{i}", LONG, id=i + 1) for i in range(columns)))
+    batch = pa.RecordBatch.from_arrays([pa.array(np.arange(70_000))] * columns, schema=to_arrow_schema(schema))
+    (row,) = write_parts([batch], WriteSpec(url=str(tmp_path), schema=schema))
+    notes = pq.read_metadata(tmp_path / row["path"][0].as_py()).metadata
+    assert notes[PAGES.encode()].split()[0] == str(page).encode()
 
 
 def test_blocks_are_cut_across_batches() -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.sizes import SIZES
 from tamis.storage.commit_log.deletion_vectors import bitmap, ordinals
-from tamis.storage.files import PAGE_ROWS, PartRef, runs_in
+from tamis.storage.files import PartRef, page_rows_for, runs_in
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -66,7 +66,8 @@ class LiveRows:
         """
         if self._chosen is None:
             return blocks
-        looked: Ordinals = np.minimum(runs_in(self._chosen, self._starts) * PAGE_ROWS, blocks)
+        page = page_rows_for(int(np.diff(self._starts).max(initial=0)))
+        looked: Ordinals = np.minimum(runs_in(self._chosen, self._starts, page) * page, blocks)
         return looked
 
     @property

@@ -29,7 +29,7 @@ from tamis.engine.part_writer.trimmed_statistics import trimmed_statistics
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Constraint
 from tamis.storage.commit_log.checked_parts import with_checked
-from tamis.storage.files import PAGE_ROWS, PartWriter, WriteOptions, create_part
+from tamis.storage.files import PartWriter, WriteOptions, create_part, page_rows_for
 from tamis.storage.files.formats import format_named
 from tamis.storage.files.parquet.row_group_statistics import NANS
 from tamis.storage.files.spark_schema_json import schema_json
@@ -37,8 +37,8 @@ from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
 PART_BYTES = 128 * 2**20
-BLOCK_BYTES = 4 * 2**20
-"""The target Arrow size of a block, within the bounds of ``BLOCK_ROWS`` (measured: docs/design/0004)."""
+BLOCK_BYTES = 8 * 2**20
+"""The target size of a block, as Arrow data, within the bounds of ``BLOCK_ROWS`` (measured: docs/design/0004)."""
 BLOCK_ROWS = (SIZES.block_rows, SIZES.largest_block_rows)
 WIDE_ROWS, WIDE_BYTES = SIZES.wide_block_rows, 32 * 2**20
 """The minimum rows per block for wide rows, and the bytes that cap it.
@@ -76,7 +76,8 @@ class WriteSpec:
     """The folder of the parts below the table's root."""
     by_page: int = 0
     """The number of leading columns with statistics per page."""
-    page_rows: int = PAGE_ROWS
+    page_rows: int = 0
+    """The rows of a page; 0: derived from those of the first block."""
     checks: tuple[Constraint, ...] = ()
     """The CHECK constraints by which every row is tested."""
     generate: bool = True
@@ -104,7 +105,7 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
             rows = numbered(rows, spec.schema, store, spec.numbering)
         rows = tested(rows, spec.schema, spec.checks)
         for block in _blocks(rows, spec.block_rows):
-            part = part or _Part(store, spec)
+            part = part or _Part(store, spec, spec.page_rows or page_rows_for(len(block)))
             part.write(block)
             if part.size >= spec.part_bytes:
                 finished, part = part, None
@@ -120,9 +121,15 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
 def block_rows_for(batch: pa.RecordBatch) -> int:
     """Return the rows per block for this row width, a power of two: worth a read, but not too large."""
     low, high = BLOCK_ROWS
-    width = max(int(batch.nbytes) // max(len(batch), 1), 1)
+    width = max(int(batch.nbytes) // max(len(batch), 1) - _unstored(batch.schema), 1)
     rows = max(BLOCK_BYTES // width, min(WIDE_ROWS, WIDE_BYTES // width))
     return min(max(1 << (max(rows, 1).bit_length() - 1), low), high)
+
+
+def _unstored(schema: pa.Schema) -> int:
+    """Return the bytes of a row that its decimals take as Arrow data but not in a file."""
+    decimals = [kind for kind in schema.types if pa.types.is_decimal128(kind)]
+    return sum(16 - (4 if kind.precision <= 9 else 8) for kind in decimals if kind.precision <= 18)
 
 
 def _blocks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
@@ -173,16 +180,16 @@ def _collector_for(spec: WriteSpec, first: pa.RecordBatch) -> Collector:
 class _Part:
     """A part being written."""
 
-    def __init__(self, store: Store, spec: WriteSpec) -> None:
+    def __init__(self, store: Store, spec: WriteSpec, page_rows: int) -> None:
         self._spec, self._id = spec, new_id()
         self._path = f"{spec.folder}/{self._id}.{format_named(spec.format).extension}"
-        options = WriteOptions(self._id, schema_json(spec.schema), spec.page_rows)
+        options = WriteOptions(self._id, schema_json(spec.schema), page_rows)
         self._shredder = Shredder(spec.schema, spec.shred)
         self._writer: PartWriter = create_part(store, self._path, spec.format, self._shredder.schema, options)
         self._collector: Collector | None = None
         self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
         paged = replace(spec.schema, fields=spec.schema.fields[: spec.by_page])
-        self._pages = PageStatistics(paged, spec.page_rows) if spec.by_page else None
+        self._pages = PageStatistics(paged, page_rows) if spec.by_page else None
         self._ordered = bool(spec.cluster_by)
         self._first: pa.RecordBatch | None = None
         self._last: pa.RecordBatch | None = None

@@ -346,9 +346,7 @@ class _Choice:
         head, asked = self._snapshot.head, lookup.asked
         leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
         share = len(leading) / max(len(head.schema.fields) if head.schema else 0, 1)
-        return LookupBudget(
-            int(self._parts["rows"].to_numpy()[asked].sum()), int(self._parts["bytes"].to_numpy()[asked].sum() * share)
-        )
+        return LookupBudget.of(self._parts.select(("rows", "bytes", "blocks")).filter(pa.array(asked)), share)
 
     def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
         """Return the selected columns if the index has all of them in the requested types, else None."""

@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tamis.cost_model import COSTS
 from tamis.sizes import SIZES
-from tamis.storage.files import PAGE_ROWS
+from tamis.storage.files import PAGE_ROWS, page_rows_for
 
 CHEAP_BYTES = SIZES.index_cheap_bytes
 """Bytes that a lookup may always read: about the cost of a request."""
@@ -36,6 +39,16 @@ class LookupBudget:
 
     rows: int
     leaders: int
+    page_rows: int = PAGE_ROWS
+    """Rows of a page of these parts."""
+
+    @staticmethod
+    def of(parts: pa.Table, share: float) -> LookupBudget:
+        """Return the budget of these manifest rows, if ``share`` of their bytes are the filter's columns."""
+        rows = int(pc.sum(parts["rows"]).as_py() or 0)
+        blocks = int(pc.sum(pc.list_value_length(parts["blocks"])).as_py() or 0)
+        size = int(pc.sum(parts["bytes"]).as_py() or 0)
+        return LookupBudget(rows, int(size * share), page_rows_for(-(-rows // max(blocks, 1))))
 
     def refusal(self, estimate: Estimate, *, covering: bool) -> str | None:
         """Return why the lookup would cost more than it saves, as the end of a sentence, or None if it pays.
@@ -57,8 +70,8 @@ class LookupBudget:
     def most(self, cost: int) -> int:
         """Return the maximum number of hits for which a lookup that reads ``cost`` bytes pays."""
         gain = max(self.leaders, 1) / max(DEARER * cost, 1)
-        return max(FEW_HITS, int(self.rows / PAGE_ROWS * log(gain))) if gain > 1 else FEW_HITS
+        return max(FEW_HITS, int(self.rows / self.page_rows * log(gain))) if gain > 1 else FEW_HITS
 
     def _saved(self, hits: int) -> int:
         """Estimate the bytes of pages without a hit, assuming scattered hits."""
-        return int(self.leaders * exp(-hits * PAGE_ROWS / max(self.rows, 1)))
+        return int(self.leaders * exp(-hits * self.page_rows / max(self.rows, 1)))

@@ -11,6 +11,7 @@ from tamis.storage.files.protocol import (
     Piece,
     WriteOptions,
     WrittenFile,
+    page_rows_for,
 )
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "WrittenFile",
     "create_part",
     "open_part",
+    "page_rows_for",
     "runs_in",
 ]

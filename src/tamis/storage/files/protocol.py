@@ -19,10 +19,18 @@ from tamis.storage.commit_log.deletion_vectors import bitmap
 from tamis.storage.files.shredded_leaves import Leaf
 
 PAGE_ROWS = SIZES.page_rows
-"""Rows of a Parquet page, the unit that is decoded for a single row.
+"""Rows of a Parquet page in blocks of wide rows. A page is the unit that is decoded for a single row."""
+_LARGE_BLOCK = 2 * SIZES.wide_block_rows
 
-A page costs Spark's reader as much as decoding a few thousand numbers (docs/design/0014).
-"""
+
+def page_rows_for(block_rows: int) -> int:
+    """Return the rows of a page for blocks of so many rows.
+
+    A page costs Spark's reader as much as decoding a few thousand numbers, so that the pages of large blocks, which
+    hold narrow rows, are twice as long (docs/design/0014).
+    """
+    return PAGE_ROWS if block_rows < _LARGE_BLOCK else 2 * PAGE_ROWS
+
 
 Vector = bytes
 """A serialized roaring bitmap of row ordinals. Named apart because parts have a field ``bytes``."""
