@@ -123,7 +123,9 @@ def test_rows_by_pages_of_every_codec(monkeypatch: pytest.MonkeyPatch, speed: in
         lambda ways: next(way for _, way in ways if way.speed == speed),
     )
     ref = make_part(f"codec{speed}")
-    codecs = {pq.read_metadata(pa.BufferReader(STORE.get(ref.path))).row_group(1).column(at).compression for at in range(9)}
+    codecs = {
+        pq.read_metadata(pa.BufferReader(STORE.get(ref.path))).row_group(1).column(at).compression for at in range(9)
+    }
     assert codecs == {("UNCOMPRESSED", "LZ4", "ZSTD")[speed]}
     open_part(STORE, ref, SCHEMA)
     part = open_part(STORE, ref, SCHEMA)  # its footer is remembered

@@ -147,7 +147,7 @@ def test_blocks_are_larger_where_rows_are_narrow() -> None:
     widest = pa.record_batch([np.arange(1_000)] * 1_200, names=[str(i) for i in range(1_200)])
     amounts = pa.array(np.arange(1_000)).cast(pa.decimal128(20, 0)).cast(pa.decimal128(9, 0))
     priced = pa.record_batch([amounts] * 50, names=[str(i) for i in range(50)])  # 16 bytes each, but 4 in a file
-    assert [block_rows_for(batch) for batch in (narrow, usual, priced, wide, widest)] == [
+    assert [block_rows_for(batch, 8 * 2**20) for batch in (narrow, usual, priced, wide, widest)] == [
         BLOCK_ROWS[1],
         32_768,
         32_768,
@@ -167,7 +167,7 @@ def test_pages_are_longer_where_rows_are_narrow(tmp_path: Path, columns: int, pa
 
 def test_blocks_are_cut_across_batches() -> None:
     batch = pa.record_batch([np.arange(40_000)] * 60, names=[str(i) for i in range(60)])
-    found = [len(block) for block in _blocks([batch.slice(0, 10_000), batch.slice(10_000)], 0)]
+    found = [len(block) for block in _blocks([batch.slice(0, 10_000), batch.slice(10_000)], 0, 4 * 2**20)]
     assert found == [16_384, 16_384, 40_000 - 2 * 16_384]
 
 

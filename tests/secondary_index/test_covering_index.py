@@ -40,9 +40,9 @@ def test_a_point_reads_less_than_a_tenth_of_a_scan(tmp_path: Path) -> None:
     """Less than a tenth of what is read without index, index included."""
     table = empty_table(tmp_path / "t")
     for segment in range(3):
-        table.append(rows_of(segment, 40_000, 3))
+        table.append(rows_of(segment, 120_000, 3))
     table.create_index("ik", "k")
-    row_filter = f"k = {rows_of(1, 40_000, 3)['k'][9].as_py()}"
+    row_filter = f"k = {rows_of(1, 120_000, 3)['k'][9].as_py()}"
     same(table, row_filter)  # footers are known from now on
     report, plain = (
         same(table, row_filter),

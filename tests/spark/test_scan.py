@@ -166,7 +166,7 @@ def test_sparks_reader_reads_a_part_in_several_tasks(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By ranges of bytes: each row once, in order, and what the report says is of the whole."""
-    monkeypatch.setattr(write_part, "block_rows_for", lambda _: 1_024)
+    monkeypatch.setattr(write_part, "block_rows_for", lambda *_: 1_024)
     spark.sql("CREATE TABLE scans.db.pieces (id BIGINT, x DOUBLE) USING tamis")
     table = tamis.open(Path(_warehouse(spark)) / "db" / "pieces")
     for first, rows in ((0, 30_000), (30_000, 100), (30_100, 9_900)):

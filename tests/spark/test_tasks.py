@@ -97,7 +97,7 @@ def test_each_byte_of_each_file_is_of_one_task(tmp_path: Path, monkeypatch: pyte
     """Of parts of many row groups several tasks read; a part of one goes to one as a whole. Tasks and their files are in the order of the parts."""
     noise = np.random.default_rng(3)
     table = tamis.create(tmp_path / "t", pa.schema({"id": pa.int64(), "x": pa.float64()}))
-    monkeypatch.setattr(write_part, "block_rows_for", lambda _: 1_024)
+    monkeypatch.setattr(write_part, "block_rows_for", lambda *_: 1_024)
     for rows in (9_000, 700, 20_000, 500):
         table.append(pa.table({"id": np.arange(rows), "x": noise.random(rows)}))
     plan = table.scan().plan()

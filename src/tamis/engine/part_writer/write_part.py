@@ -37,9 +37,8 @@ from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
 PART_BYTES = 128 * 2**20
-BLOCK_BYTES = 8 * 2**20
-"""The target size of a block, as Arrow data, within the bounds of ``BLOCK_ROWS`` (measured: docs/design/0004)."""
 BLOCK_ROWS = (SIZES.block_rows, SIZES.largest_block_rows)
+"""The fewest and the most rows of a block (measured: docs/design/0004)."""
 WIDE_ROWS, WIDE_BYTES = SIZES.wide_block_rows, 32 * 2**20
 """The minimum rows per block for wide rows, and the bytes that cap it.
 
@@ -98,13 +97,13 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
     with the block that reaches ``spec.part_bytes``.
     """
     store, part = open_store(spec.url, spec.storage_options), None
-    format_named(spec.format)
+    block_bytes = format_named(spec.format).block_bytes
     try:
         rows = conform(batches, spec.schema, generate=spec.generate)
         if spec.numbering is not None:
             rows = numbered(rows, spec.schema, store, spec.numbering)
         rows = tested(rows, spec.schema, spec.checks)
-        for block in _blocks(rows, spec.block_rows):
+        for block in _blocks(rows, spec.block_rows, block_bytes):
             part = part or _Part(store, spec, spec.page_rows or page_rows_for(len(block)))
             part.write(block)
             if part.size >= spec.part_bytes:
@@ -118,11 +117,11 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
             part.abort()
 
 
-def block_rows_for(batch: pa.RecordBatch) -> int:
-    """Return the rows per block for this row width, a power of two: worth a read, but not too large."""
+def block_rows_for(batch: pa.RecordBatch, block_bytes: int) -> int:
+    """Return the rows per block of about ``block_bytes`` for this row width, a power of two."""
     low, high = BLOCK_ROWS
     width = max(int(batch.nbytes) // max(len(batch), 1) - _unstored(batch.schema), 1)
-    rows = max(BLOCK_BYTES // width, min(WIDE_ROWS, WIDE_BYTES // width))
+    rows = max(block_bytes // width, min(WIDE_ROWS, WIDE_BYTES // width))
     return min(max(1 << (max(rows, 1).bit_length() - 1), low), high)
 
 
@@ -132,14 +131,14 @@ def _unstored(schema: pa.Schema) -> int:
     return sum(16 - (4 if kind.precision <= 9 else 8) for kind in decimals if kind.precision <= 18)
 
 
-def _blocks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+def _blocks(batches: Iterable[pa.RecordBatch], rows: int, block_bytes: int) -> Iterator[pa.RecordBatch]:
     """Regroup the rows into batches of exactly ``rows`` (the last may have fewer)."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
         if not len(batch):
             continue
-        rows = rows or block_rows_for(batch)
+        rows = rows or block_rows_for(batch, block_bytes)
         held.append(batch)
         count += len(batch)
         while count >= rows:

@@ -30,6 +30,8 @@ class Format:
     open: Callable[[Any, PartRef, Schema], PartFile]
     check: Callable[[pa.Schema], None] = lambda _: None
     """Raises ``InvalidInput`` naming the column whose type the format cannot hold."""
+    block_bytes: int = 4 * 2**20
+    """The target size of a block, as Arrow data, if rows are narrow."""
 
 
 def _without_empty_structs(name: str, column: str, data_type: pa.DataType) -> None:
@@ -55,7 +57,7 @@ def _with_fields(name: str) -> Callable[[pa.Schema], None]:
 
 
 FORMATS: dict[str, Format] = {
-    "parquet": Format("parquet", ParquetPartWriter, open_parquet, _with_fields("Parquet")),
+    "parquet": Format("parquet", ParquetPartWriter, open_parquet, _with_fields("Parquet"), 8 * 2**20),
     "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex),
     "orc": Format("orc", OrcPartWriter, open_orc, _with_fields("ORC")),
 }

@@ -56,7 +56,7 @@ class Encodings:
     leaves: tuple[str, ...]
     dictionary: frozenset[str]
     differences: frozenset[str] = frozenset()
-    codecs: Mapping[str, str] = field(default_factory=dict)
+    codecs: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(first: pa.Table, page_rows: int) -> Encodings:
