@@ -36,10 +36,10 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import resources
 from typing import Any, ClassVar
 
 from tamis.spark.jvm_bridge.callback_server import require_token, start_callback_server, undelay_sockets
+from tamis.spark.jvm_bridge.helper_classes import call_directly, java_source, without_converters
 from tamis.spark.jvm_bridge.java_callback import Callback, methods_of
 from tamis.spark.jvm_bridge.session_checks import check_version
 from tamis.spark.jvm_bridge.wire_format import NUL, items, listed
@@ -65,7 +65,7 @@ class Bridge:
         self._keys = itertools.count()
         self._probed: dict[str, bool] = {}
         context = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        self._loader = self._compile(_source("Handler"), context).getClassLoader()
+        self._loader = self._compile(java_source("Handler"), context).getClassLoader()
         self._helpers: dict[str, Any] = {}
         self._lock = threading.RLock()
         self._has: dict[str, bool] = {}
@@ -161,8 +161,8 @@ class Bridge:
         return self.cls(name)(*args)
 
     def static(self, name: str, method: str) -> Any:
-        """A static method, cached, since Py4J asks Java for each."""
-        return self.once(name, method, lambda: getattr(self.cls(name), method))
+        """A static method, cached, since Py4J asks Java for each. See ``without_converters`` for its arguments."""
+        return self.once(name, method, lambda: call_directly(getattr(self.cls(name), method)))
 
     def scala_object(self, name: str) -> Any:
         """The singleton of a Scala ``object``."""
@@ -203,8 +203,9 @@ class Bridge:
         """The instance of ``tamis.<name>``, compiled from ``java/<name>.java`` at first use."""
         with self._lock:  # Py4J caches methods by class name: a second class of that name would get those of the first
             if name not in self._helpers:
-                found = self._compile(_source(name), self._loader).getClassLoader().loadClass(f"tamis.{name}")
-                self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
+                found = self._compile(java_source(name), self._loader).getClassLoader().loadClass(f"tamis.{name}")
+                made = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
+                self._helpers[name] = without_converters(made)
             return self._helpers[name]
 
     def plan_with(self, strategy: Any, rule: Any = None, more: Any = None) -> None:
@@ -338,7 +339,7 @@ class Bridge:
         """
         with self._lock:  # stages of one query plan at once, and a class can be defined only once
             if not self.has_class(name):
-                code = self._compile(_source(name.rpartition(".")[2]), self._loader).getBytecodes()
+                code = self._compile(java_source(name.rpartition(".")[2]), self._loader).getBytecodes()
                 self._tools.define(neighbour, code.get(name))
                 self._probed[name] = True
 
@@ -357,10 +358,9 @@ class Bridge:
 
         with self._lock:
             if not self.has_class(_SOURCE):
+                codes = self._compile(java_source("DefaultSource"), self._loader).getBytecodes()
                 try:
-                    self._tools.defineAll(
-                        _CATALOG + "TableProvider", self._compile(_source("DefaultSource"), self._loader).getBytecodes()
-                    )
+                    self._tools.defineAll(_CATALOG + "TableProvider", codes)
                 except Py4JJavaError:
                     return False
                 self._probed[_SOURCE] = True
@@ -372,10 +372,6 @@ class Bridge:
 
     def failed(self, code: str, text: str, trace: str | None = None) -> Any:
         return self._tools.failed(code, text, trace)
-
-
-def _source(name: str) -> str:
-    return resources.files("tamis.spark").joinpath("jvm_bridge", "java", f"{name}.java").read_text(encoding="utf-8")
 
 
 _bridges: weakref.WeakKeyDictionary[Any, Bridge] = weakref.WeakKeyDictionary()

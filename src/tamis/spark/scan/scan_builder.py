@@ -29,6 +29,7 @@ from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unkno
 from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
 from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, UNREADABLE, items
 from tamis.spark.options.source_options import POINTS, Use, read_options, unapplied_point
+from tamis.spark.scan.inferred_checks import without_inferred_checks
 from tamis.spark.scan.pushdown import (
     AGGREGATE,
     AGGREGATES,
@@ -287,7 +288,9 @@ class Builder:
     def _translated(self, schema: Schema) -> Translation:
         if self._text is None:
             return unknown(schema, "a filter that could not be read")
-        return translate(self._text, schema) if self._text else Translation(())
+        if not self._text:
+            return Translation(())
+        return Translation(without_inferred_checks(translate(self._text, schema).conjuncts))
 
     def _scan(self, pushed: Pushed, selected: Schema, required: Any) -> Scan:
         options, settings = self._switches
