@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,8 +83,8 @@ WHOLE = table()
 STARTS = np.concatenate([[0], np.cumsum(SIZES)])
 
 
-def make_part(part_id: str = "pages") -> PartRef:
-    return write_part(STORE, SCHEMA, [WHOLE.slice(a, z - a) for a, z in pairwise(STARTS)], part_id, page_rows=PAGE)
+def make_part() -> PartRef:
+    return write_part(STORE, SCHEMA, [WHOLE.slice(a, z - a) for a, z in pairwise(STARTS)], "pages", page_rows=PAGE)
 
 
 REF = make_part()
@@ -114,26 +113,6 @@ def test_rows_by_pages_are_rows(rows: set[int], ids: set[int]) -> None:
         name = SCHEMA.by_id[i].name
         assert str(found[str(i)].to_pylist()) == str(expected.column(name).to_pylist())
         assert found[str(i)].type == to_arrow_schema(SCHEMA).field(name).type
-
-
-@pytest.mark.parametrize("speed", range(3))
-def test_rows_by_pages_of_every_codec(monkeypatch: pytest.MonkeyPatch, speed: int) -> None:
-    monkeypatch.setattr(
-        "tamis.storage.files.parquet.encoding._fastest",
-        lambda ways: next(way for _, way in ways if way.speed == speed),
-    )
-    ref = make_part(f"codec{speed}")
-    codecs = {
-        pq.read_metadata(pa.BufferReader(STORE.get(ref.path))).row_group(1).column(at).compression for at in range(9)
-    }
-    assert codecs == {("UNCOMPRESSED", "LZ4", "ZSTD")[speed]}
-    open_part(STORE, ref, SCHEMA)
-    part = open_part(STORE, ref, SCHEMA)  # its footer is remembered
-    before = part.io.bytes
-    (piece,) = part.read([1, 3, 4], [1], np.array([4200, 4300]))
-    expected = WHOLE.take(pa.array([4200, 4300])).select([SCHEMA.by_id[i].name for i in (1, 3, 4)])
-    assert [c.to_pylist() for c in piece.batch.columns] == [c.to_pylist() for c in expected.columns]
-    assert part.io.bytes - before < part.cost([1, 3, 4], [1]) / 2
 
 
 def test_one_row_costs_a_page_of_each_column_and_not_a_block() -> None:

@@ -14,8 +14,7 @@ _PHYSICAL = {
         ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
     )
 }
-_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "LZO": 3, "BROTLI": 4, "ZSTD": 6, "LZ4": 7}
-"""Codecs by pyarrow's names. Its LZ4 is LZ4_RAW; it has no name for Hadoop's LZ4, which we do not write."""
+_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "LZO": 3, "BROTLI": 4, "LZ4": 5, "ZSTD": 6, "LZ4_RAW": 7}
 _I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
 _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _STOP = b"\x00"

@@ -1,20 +1,19 @@
 """Chooses the encoding and compression of each column of a file from its first block.
 
-The choice is the encoding that decodes fastest among those that Spark, pyarrow and other engines read and whose
-size is near the smallest: within a tenth of it without compression, within 40 % with LZ4, which decompresses several
-times as fast as zstd (docs/design/0014). Mostly distinct columns get no dictionary: with row groups this small it
-costs a third of the time and a fifth of the size. Numbers in arrays get none either (``copied_arrays``), because
-Spark's reader would fail on it. Integers may be packed as differences (``DELTA_BINARY_PACKED``), which seldom leaves
-anything to compress, and reading a page of numbers mostly waits for decompression (docs/design/0004). Sizes are
-measured, not estimated: on the rows of two pages, or on the block if a dictionary is in doubt, since a dictionary
-weighs more the fewer rows it serves.
+The choice is the encoding that decodes fastest among those that Spark, pyarrow and other engines read and
+whose size is within a tenth of the smallest. Mostly distinct columns get no dictionary: with row groups this
+small it costs a third of the time and a fifth of the size. Numbers in arrays get none either
+(``copied_arrays``), because Spark's reader would fail on it. Integers may be packed as differences
+(``DELTA_BINARY_PACKED``), which seldom leaves anything to compress, and reading a page of numbers mostly
+waits for decompression (docs/design/0004). Sizes are measured, not estimated: on the rows of two pages, or on
+the block if a dictionary is in doubt, since a dictionary weighs more the fewer rows it serves.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +23,7 @@ import pyarrow.parquet as pq
 from tamis.storage.files.parquet.column_layout import leaf_fields
 from tamis.storage.files.parquet.copied_arrays import copied_leaves
 
-_LEVEL = 1
-"""The compression level of zstd."""
+_CODEC, _LEVEL = "zstd", 1
 _DIFFERENCES = "DELTA_BINARY_PACKED"
 _FEW, _MANY = 0.05, 0.5
 """Shares of distinct values in the first block.
@@ -34,29 +32,23 @@ Up to the first a column surely gets a dictionary; above the second it gets none
 """
 _PAGES = 2
 """Number of pages encoded on trial."""
-_HEADER = 40
-"""Bytes of a page header, about."""
 _LEAST = 1024
 """Rows below which nothing is tried.
 
 A trial would cost a fifth of their append, and so few rows are read at once in any encoding.
 """
-_NEAR = {"none": 1.1, "lz4": 1.4, "zstd": 1.1}
-"""How many times the smallest size is accepted for faster decoding, by codec, the fastest first."""
-_CODECS = tuple(_NEAR)
-_COMPRESSORS = {"lz4": pa.Codec("lz4_raw"), "zstd": pa.Codec("zstd", _LEVEL)}
-UNBOUNDED_PAGE = 2**30
-"""Page size in bytes, too large to end a page before its rows are full."""
+_NEAR = 1.1
+"""How many times the smallest size is accepted for faster decoding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encodings:
-    """The leaves, by Parquet path, that have a dictionary or are packed as differences, and codecs other than zstd."""
+    """The leaves, by Parquet path, that have a dictionary, are packed as differences, or are uncompressed."""
 
     leaves: tuple[str, ...]
     dictionary: frozenset[str]
     differences: frozenset[str] = frozenset()
-    codecs: dict[str, str] = field(default_factory=dict)
+    uncompressed: frozenset[str] = frozenset()
 
     @staticmethod
     def of(first: pa.Table, page_rows: int) -> Encodings:
@@ -85,17 +77,17 @@ class Encodings:
             tuple(named),
             frozenset(path for path in dictionary if path not in chosen or chosen[path].dictionary),
             frozenset(path for path, way in chosen.items() if way.differences),
-            {path: way.codec for path, way in chosen.items() if way.codec != "zstd"},
+            frozenset(path for path, way in chosen.items() if not way.compressed),
         )
 
     def options(self) -> Mapping[str, Any]:
         """Return the options for ``ParquetWriter``."""
-        codecs = dict.fromkeys(self.leaves, "zstd") | self.codecs
+        compressed = [path for path in self.leaves if path not in self.uncompressed]
         return {
             "use_dictionary": sorted(self.dictionary.intersection(self.leaves)),
             "column_encoding": dict.fromkeys(sorted(self.differences), _DIFFERENCES) or None,
-            "compression": codecs,
-            "compression_level": dict.fromkeys((path for path in self.leaves if codecs[path] == "zstd"), _LEVEL),
+            "compression": dict.fromkeys(self.leaves, "none") | dict.fromkeys(compressed, _CODEC),
+            "compression_level": dict.fromkeys(compressed, _LEVEL),
         }
 
 
@@ -103,14 +95,9 @@ class Encodings:
 class _Way:
     """An encoding of a leaf, ordered by decoding speed."""
 
-    speed: int
-    """The place of its codec in ``_CODECS``."""
+    compressed: bool
     differences: bool
     dictionary: bool
-
-    @property
-    def codec(self) -> str:
-        return _CODECS[self.speed]
 
 
 def _ways(
@@ -120,15 +107,14 @@ def _ways(
 
     ``numbers`` are the leaves that may be packed as differences.
     """
-    leaves = tuple(path for path, _, _ in leaf_fields(sample.schema))
-    own = _tried(sample, Encodings(leaves, dictionary), page_rows)
+    own = _tried(sample, Encodings(tuple(path for path, _, _ in leaf_fields(sample.schema)), dictionary), page_rows)
     packed = _tried(sample.select(numbers), Encodings(tuple(numbers), frozenset(), frozenset(numbers)), page_rows)
     return {
         path: [
-            (size, _Way(speed, differences, path in dictionary and not differences))
-            for differences, sizes in ((False, own[path]), (True, packed.get(path)))
-            if sizes is not None
-            for speed, size in enumerate(sizes)
+            (size, _Way(compressed, differences, path in dictionary and not differences))
+            for differences, chunk in ((False, own[path]), (True, packed.get(path)))
+            if chunk is not None
+            for compressed, size in ((False, chunk.total_uncompressed_size), (True, chunk.total_compressed_size))
         ]
         for path in own
     }
@@ -136,11 +122,11 @@ def _ways(
 
 def _fastest(ways: list[tuple[int, _Way]]) -> _Way:
     fewest = min(size for size, _ in ways)
-    return min(way for size, way in ways if size <= _NEAR[way.codec] * fewest)
+    return min(way for size, way in ways if size <= _NEAR * fewest)
 
 
-def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, tuple[int, ...]]:
-    """Encode ``sample`` and return the size of each leaf, by codec in the order of ``_CODECS``."""
+def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, Any]:
+    """Encode ``sample`` and return its column chunks by leaf."""
     if not sample.num_columns:
         return {}
     sink = pa.BufferOutputStream()
@@ -149,28 +135,12 @@ def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, 
         "store_decimal_as_integer": True,
         "write_statistics": False,
         "max_rows_per_page": page_rows,
-        "data_page_size": UNBOUNDED_PAGE,
     }
-    plain = replace(encodings, codecs=dict.fromkeys(encodings.leaves, "none"))
-    with pq.ParquetWriter(sink, sample.schema, **options, **plain.options()) as writer:
+    with pq.ParquetWriter(sink, sample.schema, **options, **encodings.options()) as writer:
         writer.write_table(sample)
-    file = sink.getvalue()
-    group = pq.read_metadata(pa.BufferReader(file)).row_group(0)
-    headers = _HEADER * -(-len(sample) // page_rows)
+    group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
     chunks = [group.column(at) for at in range(group.num_columns)]
-    return {chunk.path_in_schema: _sizes(file, chunk, headers) for chunk in chunks}
-
-
-def _sizes(file: pa.Buffer, chunk: Any, headers: int) -> tuple[int, ...]:
-    """Return the size of an uncompressed column chunk of ``file`` under each codec.
-
-    ``headers``: bytes of its page headers, which no codec makes smaller.
-    """
-    begin, size = chunk.data_page_offset, chunk.total_compressed_size
-    if chunk.dictionary_page_offset is not None:
-        begin = min(begin, chunk.dictionary_page_offset)
-    content = file.slice(begin, size)
-    return size, *(headers + len(_COMPRESSORS[codec].compress(content)) for codec in _CODECS[1:])
+    return {chunk.path_in_schema: chunk for chunk in chunks}
 
 
 def _distinct(column: pa.ChunkedArray) -> float:

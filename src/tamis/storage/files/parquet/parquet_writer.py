@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.storage.files.checksummed_file import ChecksumSink
-from tamis.storage.files.parquet.encoding import UNBOUNDED_PAGE, Encodings
+from tamis.storage.files.parquet.encoding import Encodings
 from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNKNOWN_INDEX, sealed_end
 from tamis.storage.files.parquet.page_offsets import PAGES, note_of
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
+_NEVER = 2**30
+"""Page size in bytes, too large to end a page before its rows are full."""
 SPARK_VERSION = "4.3.0"
 """The Spark version that files declare as their writer.
 
@@ -89,7 +91,7 @@ class ParquetPartWriter:
             write_page_index=True,
             write_page_checksum=True,
             max_rows_per_page=self._options.page_rows,
-            data_page_size=UNBOUNDED_PAGE,
+            data_page_size=_NEVER,
         )
 
 
