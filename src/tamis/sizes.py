@@ -95,6 +95,10 @@ class InternalSizes:
     few_candidates: int = 16
     topk_held_rows: int = 65_536
     group_held_rows: int = 65_536
+    ahead_bytes: int = 64 * 2**20
+    """Bytes of rows that the threads of an embedded scan may have read before they are asked for."""
+    window_bytes: int = 32 * 2**20
+    """Size in files of the windows into which an embedded scan splits large parts."""
     thread_bytes: int = 8 * 2**20
     """Size of a part from which a second thread pays."""
     list_characters: int = 2_000

@@ -10,6 +10,8 @@ import tamis
 from tamis.core.expr import Column
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import Spec
+from tamis.engine.scan import scan_execution
+from tamis.engine.scan.parallel_reader import ReadAhead
 from tamis.engine.scan.report.scan_report import Report
 from tamis.spark.scan.spark_scan import Scan
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
@@ -30,6 +32,10 @@ PLACE = "statistics of a place"
 """Decisions by the statistics of one position of an array or one key of a map."""
 STRIPES = "ORC stripes of a block"
 """Reads of ORC parts whose blocks have several stripes, embedded or by Spark's driver."""
+WINDOWS = "windows of a part"
+"""Parts that an embedded scan cut into several windows."""
+AHEAD = "read ahead by bytes"
+"""Batches that an embedded scan read before they were wanted, beyond two of each window."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
@@ -69,6 +75,22 @@ def watch() -> None:
         return of_stripes(reader, places, stripes)
 
     setattr(ExcerptReader, "read", read)  # noqa: B010
+    of_windows = scan_execution._windows
+
+    def windows(*about: Any) -> Any:
+        found = of_windows(*about)
+        _placed[WINDOWS] += len(found) > 1
+        return found
+
+    setattr(scan_execution, "_windows", windows)  # noqa: B010
+    of_room = ReadAhead.has_room
+
+    def has_room(ahead: ReadAhead) -> bool:
+        found = of_room(ahead)
+        _placed[AHEAD] += found
+        return found
+
+    setattr(ReadAhead, "has_room", has_room)  # noqa: B010
 
 
 def kind_of(scan: Scan) -> str:
@@ -115,7 +137,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (PLACE, STRIPES):
+        for feature in (PLACE, STRIPES, WINDOWS, AHEAD):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
@@ -145,7 +167,7 @@ class Coverage:
         unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
         streams = [way for way in streams_of.FEATURES if not self.features[way]]
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
-        places = [feature for feature in (PLACE, STRIPES) if not self.features[feature]]
+        places = [feature for feature in (PLACE, STRIPES, WINDOWS, AHEAD) if not self.features[feature]]
         return [*pairs, *sources, *unread, *streams, *places]
 
     def as_dict(self) -> dict[str, Any]:

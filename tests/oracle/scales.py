@@ -43,6 +43,8 @@ SMALL = {
     "topk_held_rows": 8,
     "group_held_rows": 8,
     "thread_bytes": 100,
+    "window_bytes": 300,
+    "ahead_bytes": 500,
     "list_characters": 40,
     "abstract_cases": 4,
     "abstract_width": 4,

@@ -79,6 +79,48 @@ def test_readers_run_at_most_a_little_ahead() -> None:
     stream.close()
 
 
+def test_readers_behind_the_first_fill_what_may_be_read_ahead() -> None:
+    """The second piece is read to its end while the consumer holds the first batch of the first one."""
+    ended = threading.Event()
+
+    def second() -> Generator[pa.RecordBatch]:
+        yield from work(range(100, 120))()
+        ended.set()
+
+    stream = in_order(iter([work(range(50)), second]), 2, ahead_bytes=2**20)
+    assert values([next(stream)]) == [0]
+    assert ended.wait(10)
+    assert values(stream) == [*range(1, 50), *range(100, 120)]
+
+
+@pytest.mark.parametrize("batches", [0, 5, 12])
+def test_bytes_bound_what_is_read_ahead(batches: int) -> None:
+    """Of all pieces together, beside two batches of each and the one that each reader has in hand."""
+    made: list[int] = []
+
+    def piece(i: int) -> Callable[[], Generator[pa.RecordBatch]]:
+        def run() -> Generator[pa.RecordBatch]:
+            for value in range(100):
+                made.append(i)
+                yield batch(value)
+
+        return run
+
+    stream = in_order((piece(i) for i in range(3)), 3, ahead_bytes=batches * batch(0).nbytes)
+    next(stream)
+    threading.Event().wait(0.05)
+    assert len(made) <= 1 + batches + 3 * (2 + 1)
+    assert len(list(stream)) == 3 * 100 - 1, "and nobody waits for ever"
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=12), st.integers(2, 5), st.sampled_from([0, 1, 30, 999])
+)
+def test_the_order_is_that_of_the_pieces_however_far_ahead(pieces: list[list[int]], workers: int, ahead: int) -> None:
+    found = in_order((work(p) for p in pieces), workers, ahead)
+    assert values(found) == [v for p in pieces for v in p]
+
+
 def test_a_dropped_stream_may_be_collected_in_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     unraisable: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)

@@ -16,8 +16,12 @@ from itertools import islice
 
 import pyarrow as pa
 
+from tamis.sizes import SIZES
+
+AHEAD_BYTES = SIZES.ahead_bytes
+"""Bytes of batches, over all pieces together, that readers may be ahead of the consumer."""
 _DEPTH = 2
-"""Batches that a part may be ahead of its consumer."""
+"""Batches that a piece may be ahead of its consumer, whatever their bytes."""
 
 
 def threads() -> int:
@@ -25,22 +29,45 @@ def threads() -> int:
     return min(8, (os.cpu_count() or 2) + 2)
 
 
-class Channel:
-    """A bounded queue between one part's reader and the consumer; either side can close it."""
+class ReadAhead:
+    """The bytes that all channels of one scan hold, at most ``most`` beside ``_DEPTH`` batches of each."""
 
-    def __init__(self) -> None:
-        self._items: deque[pa.RecordBatch] = deque()
-        self._state = threading.Condition()
+    def __init__(self, most: int) -> None:
+        self.state = threading.Condition()
+        self._left = most
+
+    def take(self, size: int) -> None:
+        self._left -= size
+
+    def give(self, size: int) -> None:
+        self._left += size
+
+    def has_room(self) -> bool:
+        return self._left > 0
+
+
+class Channel:
+    """A bounded queue between one piece's reader and the consumer; either side can close it.
+
+    Only the first of the open channels is drained. If each held a few batches only, the readers of all others would
+    wait for it, and one processor would do the work.
+    """
+
+    def __init__(self, ahead: ReadAhead) -> None:
+        self._items: deque[tuple[pa.RecordBatch, int]] = deque()
+        self._ahead, self._state = ahead, ahead.state
         self._done = False
         self._error: BaseException | None = None
 
     def put(self, item: pa.RecordBatch) -> bool:
         """Wait for room and add ``item``; return False if the consumer has gone."""
+        size = item.nbytes
         with self._state:
-            self._state.wait_for(lambda: self._done or len(self._items) < _DEPTH)
+            self._state.wait_for(lambda: self._done or len(self._items) < _DEPTH or self._ahead.has_room())
             if self._done:
                 return False
-            self._items.append(item)
+            self._items.append((item, size))
+            self._ahead.take(size)
             self._state.notify_all()
             return True
 
@@ -58,7 +85,8 @@ class Channel:
                     if self._error is not None:
                         raise self._error
                     return
-                item = self._items.popleft()
+                item, size = self._items.popleft()
+                self._ahead.give(size)
                 self._state.notify_all()
             yield item
 
@@ -66,21 +94,25 @@ class Channel:
 Work = Callable[[], Generator[pa.RecordBatch]]
 
 
-def in_order(work: Iterable[Work], workers: int) -> Generator[pa.RecordBatch]:
-    """Yield the batches of each piece of work in order, with at most ``workers`` pieces in progress."""
+def in_order(work: Iterable[Work], workers: int, ahead_bytes: int = 0) -> Generator[pa.RecordBatch]:
+    """Yield the batches of each piece of work in order, with at most ``workers`` pieces in progress.
+
+    Readers may be two batches of each piece, and ``ahead_bytes`` in all, ahead of the consumer.
+    """
     pieces = iter(work)
     if workers <= 1:
         for piece in pieces:
             yield from piece()
         return
     open_channels: deque[Channel] = deque()
+    ahead = ReadAhead(ahead_bytes)
     readers: set[int] = set()
     pool = ThreadPoolExecutor(
         workers, thread_name_prefix="tamis-read", initializer=lambda: readers.add(threading.get_ident())
     )
 
     def begin(piece: Work) -> None:
-        channel = Channel()
+        channel = Channel(ahead)
         open_channels.append(channel)
         pool.submit(_produce, piece, channel)
 

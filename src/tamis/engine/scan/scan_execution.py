@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from tamis.engine.part_reader import ReadCounters, windows
-from tamis.engine.scan.parallel_reader import in_order, threads
+from tamis.engine.scan.parallel_reader import AHEAD_BYTES, in_order, threads
 from tamis.engine.scan.scan_plan import Plan, report_order
 from tamis.engine.scan.skip_audit import log_violation, read_audited, strict, violation
 from tamis.engine.scan.top_k import TopK
@@ -21,6 +21,8 @@ from tamis.world import world
 
 LEAST_BYTES = SIZES.thread_bytes
 """Minimum window size: reopening a part and filtering in smaller chunks costs some milliseconds."""
+WINDOW_BYTES = SIZES.window_bytes
+"""Usual window size of a large part: while one window is drained, the next ones fit into what is read ahead."""
 
 
 class Execution:
@@ -45,9 +47,9 @@ class Execution:
             parts = self._order()
             if limit is None:
                 parts = self._cut(parts)
-            with closing(
-                in_order((partial(self._read, at, ref) for at, ref in enumerate(parts)), min(threads(), len(parts)))
-            ) as rows:
+            work = (partial(self._read, at, ref) for at, ref in enumerate(parts))
+            ahead = AHEAD_BYTES if limit is None else 0  # whoever wants few rows wants few to be read
+            with closing(in_order(work, min(threads(), len(parts)), ahead)) as rows:
                 for batch in rows:
                     if left is not None:
                         batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
@@ -84,24 +86,26 @@ class Execution:
         return sorted(parts, key=lambda ref: (ref.segment, ref.part)) if len(self._plan.audit) else parts
 
     def _cut(self, parts: list[PartRef]) -> list[PartRef]:
-        """Split parts into windows if there are fewer parts than threads.
+        """Split parts into windows if there are fewer parts than threads, or large ones.
 
         Not split: audited parts, parts whose rows are only counted, and all parts of a plan with shared index
         lookups, which cover whole parts.
         """
         wanted, spec = threads(), self._plan.spec
-        if len(parts) >= wanted or not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
+        if not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
+            return parts
+        if len(parts) >= wanted and int(self._plan.parts.weights.max(initial=0)) < 2 * WINDOW_BYTES:
             return parts
         sizes = dict(zip(self._plan.parts.table["part_id"].to_pylist(), self._plan.parts.weights.tolist(), strict=True))
         weights = [sizes.get(ref.part_id, ref.bytes) for ref in parts]
-        total = max(sum(weights), 1)
+        share = max(sum(weights) // wanted, 1) if len(parts) < wanted else WINDOW_BYTES
         return [
             w
             for ref, size in zip(parts, weights, strict=True)
             for w in (
                 [ref]
                 if ref.part_id in self._plan.proofs or (ref.all_match and not spec.schema.fields)
-                else _windows(ref, size, wanted, total)
+                else _windows(ref, size, min(share, WINDOW_BYTES))
             )
         ]
 
@@ -138,6 +142,6 @@ class Execution:
         report.finish()
 
 
-def _windows(ref: PartRef, size: int, wanted: int, total: int) -> list[PartRef]:
-    """Split a part by its share of the ``total`` bytes; a window has at least ``LEAST_BYTES``."""
-    return windows(ref, min(-(-wanted * size // total), size // LEAST_BYTES))
+def _windows(ref: PartRef, size: int, window_bytes: int) -> list[PartRef]:
+    """Split a part into windows of about ``window_bytes``, and of at least ``LEAST_BYTES``."""
+    return windows(ref, min(-(-size // window_bytes), size // LEAST_BYTES))
