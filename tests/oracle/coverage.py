@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
+import pyarrow as pa
+
 import tamis
 from tamis.core.expr import Column
 from tamis.core.pruning.interpreter import Interpreter
@@ -15,6 +17,8 @@ from tamis.engine.scan.parallel_reader import ReadAhead
 from tamis.engine.scan.report.scan_report import Report
 from tamis.spark.scan.spark_scan import Scan
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
+from tamis.storage.files.parquet import page_excerpt, parquet_part
+from tamis.storage.files.parquet.dictionary_texts import plain_values
 from tests.oracle import streams as streams_of
 
 READERS = ("lazy", "eager", "mixed", "native", "metadata")
@@ -36,6 +40,8 @@ WINDOWS = "windows of a part"
 """Parts that an embedded scan cut into several windows."""
 AHEAD = "read ahead by bytes"
 """Batches that an embedded scan read before they were wanted, beyond two of each window."""
+DICTIONARIES = "texts by dictionaries"
+"""Columns of Parquet that were decoded as the dictionaries of their chunks, embedded or by Spark's driver."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
@@ -75,6 +81,8 @@ def watch() -> None:
         return of_stripes(reader, places, stripes)
 
     setattr(ExcerptReader, "read", read)  # noqa: B010
+    for module in (page_excerpt, parquet_part):
+        setattr(module, "plain_values", plain)  # noqa: B010
     of_windows = scan_execution._windows
 
     def windows(*about: Any) -> Any:
@@ -91,6 +99,12 @@ def watch() -> None:
         return found
 
     setattr(ReadAhead, "has_room", has_room)  # noqa: B010
+
+
+def plain(column: Any, taken: Any = None) -> Any:
+    """Counts what it does with dictionaries."""
+    _placed[DICTIONARIES] += pa.types.is_dictionary(column.type)
+    return plain_values(column, taken)
 
 
 def kind_of(scan: Scan) -> str:
@@ -137,7 +151,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (PLACE, STRIPES, WINDOWS, AHEAD):
+        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
@@ -167,7 +181,7 @@ class Coverage:
         unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
         streams = [way for way in streams_of.FEATURES if not self.features[way]]
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
-        places = [feature for feature in (PLACE, STRIPES, WINDOWS, AHEAD) if not self.features[feature]]
+        places = [feature for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES) if not self.features[feature]]
         return [*pairs, *sources, *unread, *streams, *places]
 
     def as_dict(self) -> dict[str, Any]:

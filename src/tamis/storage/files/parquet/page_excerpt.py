@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.cost_model import COSTS
+from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
 from tamis.storage.files.parquet.page_offsets import Chunk, Octets, Ordinals, Pages, excerpt
 
 WORTH = COSTS.excerpt_page_share
@@ -61,6 +61,8 @@ class _Column:
 
     field: pa.Field
     codec: str
+    text: bool
+    """Whether it is read as a dictionary."""
     groups: list[tuple[int, int, int]]
 
 
@@ -99,6 +101,7 @@ class Excerpt:
                 _Column(
                     pages.field(leaf),
                     chunks[0].codec,
+                    is_dictionary_text(pages.field(leaf), chunks),
                     _placed(ranges, pages, chunks, chosen.page, place, runs, of_block),
                 )
             )
@@ -119,8 +122,7 @@ class Excerpt:
             if columns
             for column, array in zip(columns, _decoded(columns, sizes, fetched), strict=True)
         }
-        taken = pa.array(self._chosen.taken)
-        return [_one(found[id(column)].take(taken)) for column in self._columns]
+        return [plain_values(found[id(column)], self._chosen.taken) for column in self._columns]
 
 
 def _placed(
@@ -164,6 +166,7 @@ def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence
         groups.append((rows, [(fetched[d] if d >= 0 else b"", fetched[a:z]) for d, a, z in places]))
     file = pq.ParquetFile(
         pa.BufferReader(excerpt([column.field for column in columns], [column.codec for column in columns], groups)),
+        read_dictionary=[column.field.name for column in columns if column.text],
         pre_buffer=False,
         page_checksum_verification=True,
         arrow_extensions_enabled=False,
@@ -173,7 +176,3 @@ def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence
         raise ValueError(f"{len(table)} rows where {sum(sizes)} were said")
     found: list[pa.ChunkedArray] = table.columns
     return found
-
-
-def _one(column: Any) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

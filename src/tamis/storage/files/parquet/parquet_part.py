@@ -17,6 +17,7 @@ from tamis.storage.files.column_conversion import Names, convert
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import PartSource, Stream, twice
 from tamis.storage.files.parquet.column_layout import Layout
+from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.files.parquet.page_offsets import Pages, runs_in
@@ -75,6 +76,7 @@ class ParquetPart:
         self._source, self._ref, self._schema, self._footer = source, source.ref, schema, footer
         self._ranges = _Ranges(source)
         self._stream = Stream(source.ref, source.ref.bytes, self._ranges.read)
+        self._views: dict[tuple[str, ...], pq.ParquetFile] = {}
         key = (*source.key, id(footer), id(schema), *self._found_by())
         shape = _shapes.get(key)
         if shape is None:
@@ -89,11 +91,16 @@ class ParquetPart:
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
-        """The library's view of the file, created when whole chunks are decoded."""
+        """The library's view of the file, with every column in its own type."""
+        return self._opened(())
+
+    def _opened(self, texts: tuple[str, ...]) -> pq.ParquetFile:
+        """Return the library's view of the file; ``texts`` names the columns that are read as dictionaries."""
         with self._stream.decoding("its footer"):
             return pq.ParquetFile(
                 pa.PythonFile(self._stream, mode="r"),
                 metadata=self._footer,
+                read_dictionary=texts,
                 pre_buffer=False,
                 page_checksum_verification=True,
                 arrow_extensions_enabled=False,
@@ -202,26 +209,36 @@ class ParquetPart:
         if not leaves:
             return _no_columns(length if taken is None else len(taken))
         table = twice(lambda: self._chunked(leaves, blocks, length), self._source)
-        indices = None if taken is None else pa.array(taken)
         tops = self._layout.tops(leaves)
         with self._stream.decoding(f"blocks {blocks}"):
-            arrays = [_one(column) for column in table.columns]
-            arrays = arrays if indices is None else [a.take(indices) for a in arrays]
+            arrays = [plain_values(column, taken) for column in table.columns]
             arrays = [self._typed(i, a) for i, a in zip(tops, arrays, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
 
     def _chunked(self, leaves: Sequence[int], blocks: list[int], length: int) -> pa.Table:
         """Decode the whole chunks of these leaves."""
         self._ranges.fetch([self._range(b, at) for b in blocks for at in leaves])
+        file = self._reading(leaves, blocks)
         try:
             with self._stream.decoding(f"blocks {blocks}"):
-                found = self._file.reader.read_row_groups(blocks, column_indices=list(leaves), use_threads=False)
+                found = file.reader.read_row_groups(blocks, column_indices=list(leaves), use_threads=False)
                 table = without_views(found)
         finally:
             self._ranges.forget()
         if len(table) != length:
             raise corrupt(self._ref, f"has blocks of {len(table)} rows where {length} were said")
         return table
+
+    def _reading(self, leaves: Sequence[int], blocks: list[int]) -> pq.ParquetFile:
+        """Return a view of the file that reads texts as dictionaries where these chunks hold them so."""
+        pages = self._pages
+        flat = [(pages.field(at), [pages.chunk(b, at) for b in blocks]) for at in leaves if pages.is_flat(at)]
+        texts = tuple(f.name for f, chunks in flat if is_dictionary_text(f, chunks))
+        if not texts:
+            return self._file
+        if texts not in self._views:
+            self._views[texts] = self._opened(texts)
+        return self._views[texts]
 
     def _typed(self, column_id: int, array: pa.Array) -> pa.Array:
         known = self._schema.by_id.get(column_id)
@@ -232,10 +249,6 @@ class ParquetPart:
     def _range(self, block: int, leaf: int) -> tuple[int, int]:
         chunk = self._pages.chunk(block, leaf)
         return chunk.end - chunk.size, chunk.size
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _no_columns(length: int) -> pa.RecordBatch:

@@ -1,0 +1,59 @@
+"""Texts that a column chunk holds as a dictionary, decoded as one.
+
+The library makes plain texts of a dictionary value by value. Reading numbers of values and taking these from the
+dictionary costs half, and less where few rows are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals
+
+_LARGEST = 64 * 2**10
+"""Bytes of a stored dictionary up to which a chunk is read as one.
+
+From 1 MiB on, before compression, the writer ends the dictionary and stores the rest as plain texts, of which the
+library would have to make a dictionary.
+"""
+
+
+def is_dictionary_text(field: pa.Field, chunks: Sequence[Chunk]) -> bool:
+    """Whether the chunks of this column without nesting are better read as dictionaries.
+
+    The library finds columns by their path, in which a dot may also stand between a struct and its field.
+    """
+    if "." in field.name or not (pa.types.is_string(field.type) or pa.types.is_binary(field.type)):
+        return False
+    return all(c.dictionary >= 0 and c.begin - c.dictionary <= _LARGEST for c in chunks)
+
+
+def plain_values(column: Any, taken: Ordinals | None = None) -> pa.Array:
+    """Return a column's values, or those of the rows ``taken`` (ascending), as one array without a dictionary.
+
+    Raises ``pa.ArrowException`` if a number is none of its dictionary.
+    """
+    if not pa.types.is_dictionary(column.type):
+        array = column if not isinstance(column, pa.ChunkedArray) else _joined(column.chunks, column.type)
+        return array if taken is None else array.take(pa.array(taken))
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    if taken is None:
+        return _joined([c.dictionary.take(c.indices) for c in chunks], column.type.value_type)
+    ends = np.cumsum([len(c) for c in chunks])
+    cuts = np.searchsorted(taken, [0, *ends]).tolist()
+    places = [
+        c.indices.take(pa.array(taken[a:z] - (end - len(c))))
+        for c, a, z, end in zip(chunks, cuts[:-1], cuts[1:], ends.tolist(), strict=True)
+    ]
+    found = [c.dictionary.take(place) for c, place in zip(chunks, places, strict=True) if len(place)]
+    return _joined(found, column.type.value_type)
+
+
+def _joined(arrays: Sequence[pa.Array], data_type: pa.DataType) -> pa.Array:
+    if not arrays:
+        return pa.nulls(0, data_type)
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
