@@ -9,8 +9,13 @@ import os
 import re
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 LARGEST = 2**30
 """Largest range, in bytes, that a single read returns in full."""
+
+_POOLED = 128 * 2**10
+"""Bytes from which memory is mapped for each object."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*")
 """Keys that are file names verbatim, as Tamis writes them; a store may escape other keys."""
@@ -25,6 +30,18 @@ def read_here(path: str, spans: Sequence[tuple[int, int]]) -> list[memoryview]:
     """Read the bytes of each (offset, length), cut short at the end of the file. Raises ``OSError``."""
     file = os.open(path, os.O_RDONLY)
     try:
-        return [memoryview(os.pread(file, length, offset)) for offset, length in spans]
+        return [_read(file, offset, length) for offset, length in spans]
     finally:
         os.close(file)
+
+
+def _read(file: int, offset: int, length: int) -> memoryview:
+    """Read one range, a large one into memory of Arrow's pool.
+
+    The pool keeps memory that was freed. A bytes object of this size is mapped and unmapped each time, and the system
+    clears its pages before they are written, which takes several times as long as reading them.
+    """
+    if length < _POOLED or not hasattr(os, "preadv"):
+        return memoryview(os.pread(file, length, offset))
+    data = memoryview(pa.allocate_buffer(length)).cast("B")
+    return data[: os.preadv(file, [data], offset)].toreadonly()
