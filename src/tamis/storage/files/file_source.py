@@ -145,11 +145,12 @@ class PartSource:
         spans = merged([r for r in ranges if r[1] > 0], self._store.gap)
         with self._lock:
             recent = self._recent
-            found, missing = recent.overlapping(spans), recent.missing(spans)
+            missing, changes = recent.missing(spans), recent.changes
+            found = recent.overlapping([] if missing == spans else spans)
         fetched = [(offset, data) for (offset, _), data in zip(missing, self._views(missing), strict=True)]
         found.add_all(fetched)
         with self._lock:
-            again = recent.missing(missing)
+            again = missing if recent.changes == changes else recent.missing(missing)
             if again != missing:  # another thread has fetched some of it
                 fetched = [(offset, found.joined(offset, length)) for offset, length in again]
             recent.add_all(fetched)

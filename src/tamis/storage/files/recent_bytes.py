@@ -27,6 +27,8 @@ class RecentBytes:
         self._starts: list[int] = []
         self._spans: list[memoryview] = []
         self._order: deque[int] = deque()
+        self.changes = 0
+        """How often spans were added: what was missing is still missing while this number is the same."""
 
     def missing(self, spans: Sequence[Range]) -> list[Range]:
         """Return what of these sorted spans is not kept, in order."""
@@ -100,6 +102,7 @@ class RecentBytes:
 
     def add_all(self, spans: Sequence[tuple[int, memoryview]]) -> None:
         """Keep sorted spans of which nothing is kept yet, each with its offset."""
+        self.changes += 1
         if not spans or not self._ends_before(spans[0][0]):
             for offset, data in spans:
                 self.add(offset, data)
@@ -113,6 +116,7 @@ class RecentBytes:
 
     def add(self, offset: int, data: memoryview) -> None:
         """Keep a span of which nothing is kept yet, as ``missing`` returns them."""
+        self.changes += 1
         if not len(data) or len(data) > self._limit:
             return
         at = bisect_right(self._starts, offset)
