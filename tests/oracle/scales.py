@@ -43,7 +43,7 @@ SMALL = {
     "topk_held_rows": 8,
     "group_held_rows": 8,
     "thread_bytes": 100,
-    "window_bytes": 300,
+    "window_bytes": 1500,
     "ahead_bytes": 500,
     "list_characters": 40,
     "abstract_cases": 4,
