@@ -6,7 +6,10 @@ import zlib
 from typing import Any
 
 BUFFER_BYTES = 1 << 18
-"""Bytes that are written together: pyarrow writes each page's header and each checksum by itself."""
+"""Bytes that are written together: libraries write headers and checksums by themselves."""
+
+_LARGE = BUFFER_BYTES // 4
+"""Bytes of a write that is passed on by itself."""
 
 
 class ChecksumSink:
@@ -22,14 +25,11 @@ class ChecksumSink:
         self._checksum = 0
         self._buffer = bytearray()
         self._held: bytearray | None = None
-        self.writes: list[int] = []
-        """Offset of each write."""
 
     def write(self, data: Any) -> int:
         size = memoryview(data).nbytes
         if self._target is None:  # pyarrow still writes a footer when an abandoned writer is garbage-collected
             return size
-        self.writes.append(self.size)
         self.size += size
         if self._held is not None:
             self._held += data
@@ -47,13 +47,15 @@ class ChecksumSink:
         return bytes(self._held or b"")
 
     def release(self, data: bytes) -> None:
-        """Write ``data``, of the same length, in place of the held bytes."""
-        if len(data) != len(self.held):
-            raise ValueError(f"{len(data)} bytes in the place of {len(self.held)}")
+        """Write ``data`` in place of the held bytes."""
+        self.size += len(data) - len(self.held)
         self._held = None
         self._pass_on(data)
 
     def _pass_on(self, data: Any) -> None:
+        if not self._buffer and memoryview(data).nbytes >= _LARGE:
+            self._write_through(data)
+            return
         self._buffer += data
         if len(self._buffer) >= BUFFER_BYTES:
             self._write_buffer()
@@ -61,8 +63,11 @@ class ChecksumSink:
     def _write_buffer(self) -> None:
         if self._buffer:
             written, self._buffer = self._buffer, bytearray()
-            self._checksum = zlib.crc32(written, self._checksum)
-            self._target.write(written)
+            self._write_through(written)
+
+    def _write_through(self, data: Any) -> None:
+        self._checksum = zlib.crc32(data, self._checksum)
+        self._target.write(data)
 
     @property
     def checksum(self) -> int:

@@ -30,7 +30,7 @@ Octets = bytes | memoryview
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def note_of(starts: Sequence[int], page_rows: int = PAGE_ROWS) -> str:
+def note_of(starts: Sequence[int] | Ordinals, page_rows: int = PAGE_ROWS) -> str:
     """Encode page offsets as 32-bit differences, split into byte planes and compressed."""
     deltas = np.diff(np.array([0, *starts], dtype=np.int64)).astype("<u4")
     planes = np.ascontiguousarray(deltas.view(np.uint8).reshape(-1, 4).T).tobytes()

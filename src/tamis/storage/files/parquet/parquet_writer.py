@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.storage.files.checksummed_file import ChecksumSink
+from tamis.storage.files.checksummed_file import BUFFER_BYTES, ChecksumSink
 from tamis.storage.files.parquet.encoding import Encodings
-from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNKNOWN_INDEX, sealed_end
+from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNFILLED, checksum_note, filled, split_end
+from tamis.storage.files.parquet.offset_index import page_starts
 from tamis.storage.files.parquet.page_offsets import PAGES, note_of
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
@@ -35,6 +36,8 @@ class ParquetPartWriter:
 
     def __init__(self, target: Any, schema: pa.Schema, options: WriteOptions) -> None:
         self._sink = ChecksumSink(target)
+        self._stream = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), BUFFER_BYTES)
+        """The library's file. It calls Python for large pieces only: a page is written and located by several calls."""
         self._kept = [at for at, f in enumerate(schema) if not pa.types.is_null(f.type)]
         self._schema = pa.schema([schema.field(at) for at in self._kept])
         self._options = options
@@ -43,7 +46,7 @@ class ParquetPartWriter:
 
     @property
     def size(self) -> int:
-        return self._sink.size
+        return int(self._stream.tell())
 
     def write(self, batch: pa.RecordBatch) -> None:
         table = (
@@ -65,25 +68,37 @@ class ParquetPartWriter:
             "org.apache.spark.sql.parquet.row.metadata": self._options.schema_json,
             **(notes or {}),
         }
-        if self._blocks:  # after the magic, the writes alternate between page headers and bodies
-            pairs |= {PAGES: note_of(self._sink.writes[1::2], self._options.page_rows)}
         self._writer.add_key_value_metadata(
             {"org.apache.spark.version": SPARK_VERSION} | {k: v for k, v in pairs.items() if v}
         )
-        self._writer.add_key_value_metadata({INDEX_CHECKSUM: UNKNOWN_INDEX})
+        later = {INDEX_CHECKSUM: UNFILLED} | ({PAGES: UNFILLED} if self._blocks and self._kept else {})
+        self._writer.add_key_value_metadata(later)
+        self._stream.flush()
         self._sink.hold()
         self._writer.close()
-        index, footer = sealed_end(self._sink.held)
+        self._stream.flush()
+        index, footer = split_end(self._sink.held)
+        footer = filled(footer, {key: self._note(key, index) for key in later})
         self._sink.release(index + footer)
         self._sink.commit()
         return WrittenFile(self._sink.size, self._sink.checksum, zlib.crc32(footer), tuple(self._blocks))
+
+    def _note(self, key: str, index: bytes) -> str:
+        """Return what a note says about the page indexes."""
+        if key == INDEX_CHECKSUM:
+            return checksum_note(index)
+        assert self._writer is not None
+        written = self._writer.writer.metadata
+        first = written.row_group(0).column(0).data_page_offset
+        starts = page_starts(index, first, written.num_row_groups * written.num_columns)
+        return "" if starts is None else note_of(starts, self._options.page_rows)
 
     def abort(self) -> None:
         self._sink.abort()
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter:
         return pq.ParquetWriter(
-            pa.PythonFile(self._sink, mode="w"),
+            self._stream,
             self._schema,
             **Encodings.of(first, self._options.page_rows).options(),
             store_schema=False,  # the table defines types; the file holds ids
