@@ -7,15 +7,17 @@ arrays and maps are those of their sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.core.stats.collection_limits import CollectionLimits
+from tamis.core.stats.columns.bounds import LIMIT
 from tamis.core.stats.columns.placed_statistics import PlacedStatistics, has_places
-from tamis.core.stats.columns.tally import Tally
+from tamis.core.stats.columns.tally import Extremes, Tally
 from tamis.core.stats.columns.value_sets import ValueSetCollector, listable
 from tamis.core.stats.json_paths.path_collector import PathCollector, collects
 from tamis.core.stats.json_paths.path_rows import Paths, table_of
@@ -40,6 +42,9 @@ class Collector:
     Unless ``bounds_only``, it also collects the value sets of columns that have few values, and the paths of JSON
     documents. ``keep`` and ``recent`` are such paths, by column id, that are collected however many others there are
     (see ``PathSelection``). Of columns beyond ``limits`` nothing is collected.
+
+    The file's writer finds the extremes of columns with ids in ``measured``; ``resolve`` adds them when it is done.
+    Texts and binaries that may be cut are not left to it, because a writer may cut them elsewhere.
     """
 
     def __init__(
@@ -50,7 +55,9 @@ class Collector:
         keep: Iterable[tuple[int, str]] = (),
         recent: Iterable[tuple[int, str]] = (),
         limits: CollectionLimits | None = None,
+        measured: Collection[int] = (),
     ) -> None:
+        self._measured, self._batches = frozenset(measured), 0
         kept: dict[int, tuple[list[str], list[str]]] = {}
         for at, places in enumerate((keep, recent)):
             for identifier, path in places:
@@ -72,7 +79,14 @@ class Collector:
     def update(self, batch: pa.RecordBatch) -> None:
         """Add a batch whose columns are those of the schema, in order, in their Arrow types."""
         for at, node in zip(self._places, self._nodes, strict=True):
-            node.update(batch.column(at))
+            node.update(batch.column(at), self._measured, self._batches)
+        self._batches += len(batch) > 0  # no file has a block without rows
+
+    def resolve(self, extremes: Extremes) -> None:
+        """Add the extremes of all batches so far that the file's writer found."""
+        for node in (node for top in self._nodes for node in top.walk()):
+            if node.id in self._measured and node.id in extremes:
+                node.tally.resolve(*extremes[node.id])
 
     def finish(self) -> pa.Table:
         """Return one row; bounds are NULL if there are no values or no usable bound."""
@@ -120,19 +134,22 @@ class _Node:
         for child in self.children:
             yield from child.walk()
 
-    def update(self, array: pa.Array) -> None:
-        """Add values in which the parents' NULLs are already applied."""
+    def update(self, array: pa.Array, measured: frozenset[int], number: int) -> None:
+        """Add the values of the batch with this number, in which the parents' NULLs are already applied."""
         measures = _sizes(array) if self.sized else array
         if self._values is not None:
             measures = self._values.update(array)  # the least and greatest of few values are found sooner
-        self.tally.update(array, measures)
+        if self.id in measured and _has_short_values(array):
+            self.tally.defer(array, number)
+        else:
+            self.tally.update(array, measures)
         if self.paths is not None:
             self.paths.update(array)
         below = _below(self.type, array)
         if self.placed is not None:
             self.placed.update(array, below)
         for child, values in zip(self.children, below, strict=True):
-            child.update(values)
+            child.update(values, measured, number)
 
     def figures(self) -> Iterator[Figure]:
         tally = self.tally
@@ -155,6 +172,14 @@ class _Node:
 
     def _count(self, kind: str, value: int) -> Figure:
         return count_name(self.id, kind), COUNTS[kind], value
+
+
+def _has_short_values(array: pa.Array) -> bool:
+    """Return whether no text or binary of the array is so long that its bound is cut."""
+    if not len(array) or not (pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
+        return True
+    ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+    return int((ends[1:] - ends[:-1]).max()) <= LIMIT
 
 
 def _sizes(array: pa.Array) -> pa.Array:

@@ -164,13 +164,14 @@ def _cut(held: list[pa.RecordBatch], rows: int) -> tuple[list[pa.RecordBatch], l
     return whole, rest
 
 
-def _collector_for(spec: WriteSpec, first: pa.RecordBatch) -> Collector:
-    """Return a collector for the part that begins with the block ``first``.
+def _collector_for(spec: WriteSpec, first: pa.RecordBatch, writer: PartWriter) -> Collector:
+    """Return a collector for the part that begins with the block ``first``, and which ``writer`` writes.
 
-    A block of fewer rows than blocks have is the last, so that the part's rows and its budget are known.
+    A block of fewer rows than blocks have is the last, so that the part's rows and its budget are known. The extremes
+    of so few rows are found sooner than in the file's footer.
     """
     if len(first) >= (spec.block_rows or BLOCK_ROWS[0]):
-        return Collector(spec.schema, keep=spec.keep, recent=spec.recent)
+        return Collector(spec.schema, keep=spec.keep, recent=spec.recent, measured=writer.measured)
     named = {identifier for identifier, _ in (*spec.keep, *spec.recent)} | {i for path in spec.cluster_by for i in path}
     limits = limits_within(spec.schema, budget(spec.stats_bytes, len(first)), named)
     return Collector(spec.schema, keep=spec.keep, recent=spec.recent, limits=limits)
@@ -201,7 +202,7 @@ class _Part:
     def write(self, block: pa.RecordBatch) -> None:
         self._writer.write(self._shredder.add(block))
         if not self._rows and self._spec.collect:
-            self._collector = _collector_for(self._spec, block)
+            self._collector = _collector_for(self._spec, block, self._writer)
         self._rows += len(block)
         if self._collector is not None:
             self._collector.update(block)
@@ -219,6 +220,8 @@ class _Part:
         if self._pages is not None:
             notes[NOTE] = self._pages.note()
         done = self._writer.close(notes | self._shredder.notes)
+        if self._collector is not None:
+            self._collector.resolve(self._writer.extremes())
         row = {
             "part_id": pa.array([self._id]),
             "path": pa.array([self._path]),

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from tamis.core.stats.columns.tally import Extremes
 from tamis.sizes import SIZES
 from tamis.storage.commit_log.deletion_vectors import bitmap
 from tamis.storage.files.shredded_leaves import Leaf
@@ -126,12 +127,21 @@ class PartWriter(Protocol):
         """Bytes written so far."""
         ...
 
+    @property
+    def measured(self) -> Collection[int]:
+        """The ids of the columns that ``extremes`` returns."""
+        ...
+
     def write(self, batch: pa.RecordBatch) -> None:
         """Write ``batch`` as one block; a format with a minimum block size may merge small ones."""
         ...
 
     def close(self, notes: Mapping[str, str] = ...) -> WrittenFile:
         """Finish the file; ``notes`` are stored in the format's key-value metadata."""
+        ...
+
+    def extremes(self) -> Extremes:
+        """Return the extremes of columns in each batch that was written, as the closed file's writer found them."""
         ...
 
     def abort(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tamis.core.stats.columns.tally import Extremes
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.sizes import SIZES
 from tamis.storage.files.file_seal import SealingSink, Summary
@@ -49,6 +50,8 @@ class OrcPartWriter:
         self._spans: list[int] = []
         self._threshold: float | None = None
         self._sink.write(MAGIC)
+
+    measured = frozenset[int]()
 
     @property
     def size(self) -> int:
@@ -88,6 +91,9 @@ class OrcPartWriter:
         layout = StripeLayout.of(self._types, self._stripes).pack()
         leaves = (notes or {}).get(LEAVES, "")
         return self._sink.seal(self._summary, self._options, self._spans, leaves, layout=layout)
+
+    def extremes(self) -> Extremes:
+        return {}
 
     def abort(self) -> None:
         self._sink.abort()

@@ -8,17 +8,23 @@ rebasing.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tamis.core.stats.columns.tally import Extremes
+from tamis.core.types import Field
+from tamis.core.types.arrow import from_arrow_schema
 from tamis.storage.files.checksummed_file import BUFFER_BYTES, ChecksumSink
+from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.encoding import Encodings
 from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNFILLED, checksum_note, filled, split_end
 from tamis.storage.files.parquet.offset_index import page_starts
 from tamis.storage.files.parquet.page_offsets import PAGES, note_of
+from tamis.storage.files.parquet.row_group_statistics import extremes_of, plain_leaves
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
 _NEVER = 2**30
@@ -92,6 +98,19 @@ class ParquetPartWriter:
         first = written.row_group(0).column(0).data_page_offset
         starts = page_starts(index, first, written.num_row_groups * written.num_columns)
         return "" if starts is None else note_of(starts, self._options.page_rows)
+
+    @property
+    def measured(self) -> Collection[int]:
+        return frozenset(f.id for f in self._plain.values())
+
+    def extremes(self) -> Extremes:
+        return {} if self._writer is None else extremes_of(self._writer.writer.metadata, self._plain)
+
+    @cached_property
+    def _plain(self) -> dict[int, Field]:
+        """The leaves with bounds outside lists and maps, by position."""
+        schema = from_arrow_schema(self._schema)
+        return dict(plain_leaves(Layout(self._schema, schema), schema))
 
     def abort(self) -> None:
         self._sink.abort()

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.core.stats.columns.tally import Extremes
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.errors import StoreUnavailable
 from tamis.storage.files.file_seal import SealingSink, Summary
@@ -50,6 +51,8 @@ class VortexPartWriter:
         self._thread = threading.Thread(target=self._write, name="tamis-vortex", daemon=True)
         self._thread.start()
 
+    measured = frozenset[int]()
+
     @property
     def size(self) -> int:
         return self._sink.size + int((self._fed - self._done) * _LEAST)
@@ -72,6 +75,9 @@ class VortexPartWriter:
         self._check()
         leaves = (notes or {}).get(LEAVES, "")
         return self._sink.seal(self._summary, self._options, self._ends, leaves, self._tails)
+
+    def extremes(self) -> Extremes:
+        return {}
 
     def abort(self) -> None:
         self._feed.end()
