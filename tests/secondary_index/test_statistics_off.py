@@ -61,8 +61,8 @@ def table(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
         def note(pages: PageStatistics) -> str:
             pages._figures = {
-                name: (kind, wrong(name, pa.array(values, kind)).to_pylist())
-                for name, (kind, values) in pages._figures.items()
+                name: [pa.concat_arrays([wrong(name, values) for values in pieces]).cast(pieces[0].type)]
+                for name, pieces in pages._figures.items()
             }
             return honest(pages)
 
