@@ -26,10 +26,10 @@ class Order:
     def __init__(self, schema: Schema, cluster_by: Sequence[tuple[int, ...]]) -> None:
         self._paths = [_places(schema, path) for path in cluster_by]
 
-    def sort(self, batch: pa.RecordBatch) -> pa.UInt64Array:
-        """Return the indices that sort ``batch`` stably."""
+    def sort(self, batch: pa.RecordBatch, *, in_runs: bool = False) -> pa.UInt64Array:
+        """Return the indices that sort ``batch`` stably; ``in_runs``: it is a few sorted runs."""
         keys = self._keys(batch)
-        packed = packed_order(keys)
+        packed = packed_order(keys, in_runs=in_runs)
         return arrow_order(keys) if packed is None else packed
 
     def holds(self, batch: pa.RecordBatch) -> bool:

@@ -103,7 +103,7 @@ def _merge(runs: list[Iterator[pa.RecordBatch]], order: Order) -> Iterator[pa.Re
             return
         batches = [held[i] for i in present]
         whole = pa.concat_batches(batches)
-        indices = order.sort(whole).to_numpy()
+        indices = order.sort(whole, in_runs=True).to_numpy()
         place = np.empty(len(indices), dtype=np.int64)
         place[indices] = np.arange(len(indices))
         ends = np.cumsum([len(b) for b in batches])

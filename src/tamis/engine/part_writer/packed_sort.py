@@ -7,7 +7,7 @@ gives the order, and rows with equal keys stay in order by themselves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,15 @@ import pyarrow.compute as pc
 
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 
+_Kind = Literal["quicksort", "stable"]
+
 _WORD_BITS = 64
 
 
-def packed_order(keys: Sequence[pa.Array]) -> pa.UInt64Array | None:
+def packed_order(keys: Sequence[pa.Array], *, in_runs: bool = False) -> pa.UInt64Array | None:
     """Return the indices that sort rows stably by ``keys``, ascending; None if they do not fit into 64 bits.
 
+    ``in_runs``: the rows are a few sorted runs, one after the other, which are merged several times as fast.
     NULLs of a key must be equal to one another in the order, whatever their values: an earlier key separates them
     from the others.
     """
@@ -32,13 +35,14 @@ def packed_order(keys: Sequence[pa.Array]) -> pa.UInt64Array | None:
     if sum(bits) > _WORD_BITS:
         return None
     row_bits = (rows - 1).bit_length()
+    kind: _Kind = "stable" if in_runs else "quicksort"  # a stable sort looks for runs first
     words = np.zeros(rows, dtype=np.uint64)
     for key, (low, _), width in zip(keys, spans, bits, strict=True):
         words <<= np.uint64(width) if width < _WORD_BITS else np.uint64(0)  # one key of 64 bits: the words are zero
         words |= _offsets(key, low)
     if sum(bits) + row_bits <= _WORD_BITS:
-        return pa.array(_sorted_rows(words, row_bits))
-    order = np.argsort(words).astype(np.uint64)
+        return pa.array(_sorted_rows(words, row_bits, kind))
+    order = np.argsort(words, kind=kind).astype(np.uint64)
     ordered = words[order]
     starts = np.empty(rows, dtype=np.bool_)
     starts[0] = True
@@ -50,16 +54,16 @@ def packed_order(keys: Sequence[pa.Array]) -> pa.UInt64Array | None:
     places -= np.uint64(1)
     places <<= np.uint64(row_bits)
     places |= order
-    places.sort()
+    places.sort(kind=kind)
     places &= np.uint64((1 << row_bits) - 1)
     return pa.array(places)
 
 
-def _sorted_rows(words: Words, row_bits: int) -> Words:
+def _sorted_rows(words: Words, row_bits: int, kind: _Kind) -> Words:
     """Return the row numbers in the order of (word, row); ``words`` are overwritten."""
     words <<= np.uint64(row_bits)
     words |= np.arange(len(words), dtype=np.uint64)
-    words.sort()
+    words.sort(kind=kind)
     words &= np.uint64((1 << row_bits) - 1)
     return words
 
