@@ -24,11 +24,14 @@ from tamis.core.expr.json_codec.variant_bytes import (
     Bools,
     Bytes,
     Ints,
+    all_equal,
     bytes_at,
     little,
     longs_at,
     places_at,
+    rows_at,
     slices,
+    words_at,
 )
 
 (
@@ -64,6 +67,8 @@ def kind_of(header: int) -> int:
 
 
 _KINDS = np.array([kind_of(header) for header in range(256)], dtype=np.int8)
+SEVEN_BYTES = 7 << 2 | 1
+"""The header of a short string of seven bytes."""
 _WIDTHS = {LONG: {3: 1, 4: 2, 5: 4, 6: 8}, DECIMAL: {8: 4, 9: 8, 10: 16}}
 
 
@@ -120,6 +125,8 @@ def nodes(array: pa.StructArray) -> Nodes:
     at[np.diff(offsets) == 0] = -1
     if array.null_count:
         at[np.asarray(array.is_null())] = -1
+    if all_equal(metadata):
+        return Nodes(data, at, np.zeros(count, np.int64), (names_of(metadata[0].as_py()),))
     coded = metadata.dictionary_encode()
     shape = np.asarray(coded.indices.fill_null(0)).astype(np.int64)
     return Nodes(data, at, shape, tuple(names_of(m or b"") for m in coded.dictionary.to_pylist()))
@@ -250,16 +257,19 @@ class Layout:
     """
 
     data: Bytes
-    ids: Ints
+    ids: Any
     offsets: Ints
     offset_size: int
     first: Ints
 
-    def children(self, field: Ints | int) -> Ints:
-        """Return the positions of one field's values in each object.
+    def lines(self, fields: Ints) -> Ints:
+        """Return the positions of several fields' values, with a line for each field."""
+        offsets = rows_at(self.data, self.offsets, self.ids.shape[1], self.offset_size)
+        out: Ints = np.add(offsets.T[fields], self.first, dtype=np.int64)
+        return out
 
-        For several fields (a column of them), there is a line for each.
-        """
+    def children(self, field: Ints | int) -> Ints:
+        """Return the positions of one field's values in each object."""
         return self.first + little(self.data, self.offsets + np.asarray(field) * self.offset_size, self.offset_size)
 
 
@@ -272,11 +282,11 @@ def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
         some = rows[header == one] if len(rows) else rows
         id_size, offset_size, large = ((one >> 4) & 3) + 1, ((one >> 2) & 3) + 1, (one >> 6) & 1
         wide = 4 if large else 1
-        count = little(found.data, found.at[some] + 1, wide)
+        count = np.minimum(little(found.data, found.at[some] + 1, wide), len(found.data))  # damaged ones may say more
         for fields in _distinct(count):
             group = some[count == fields]
             ids_at = found.at[group] + 1 + wide
-            ids = little(found.data, ids_at[:, None] + np.arange(fields) * id_size, id_size)
+            ids = rows_at(found.data, ids_at, fields, id_size)
             offsets = ids_at + fields * id_size
             yield group, Layout(found.data, ids, offsets, offset_size, offsets + (fields + 1) * offset_size)
 
@@ -293,7 +303,7 @@ def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
         if (shapes == shapes[0]).all() and (layout.ids == layout.ids[0]).all():
             names, ids = found.names[shapes[0]], layout.ids[0]
             fields = np.flatnonzero(ids < len(names))
-            yield [names[i] for i in ids[fields].tolist()], rows, layout.children(fields[:, None])
+            yield [names[i] for i in ids[fields].tolist()], rows, layout.lines(fields)
             continue
         wide = int(layout.ids.max()) + 1
         keyed = shapes[:, None] * wide + layout.ids
@@ -330,10 +340,11 @@ def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, I
         yield some, count, start, size, start + (count + 1) * size
 
 
-def headers(data: Bytes, at: Ints) -> tuple[Bytes, np.ndarray[Any, np.dtype[np.int8]]]:
-    """Return the first bytes of values, and their kinds."""
-    found = bytes_at(data, at)
-    return found, _KINDS.take(found)
+def headers(data: Bytes, at: Ints) -> tuple[Ints, Bytes, np.ndarray[Any, np.dtype[np.int8]]]:
+    """Return the eight bytes at the beginning of values, the first of them, and the values' kinds."""
+    words = words_at(data, at)
+    found = words.astype(np.uint8)  # the lowest byte
+    return words, found, _KINDS.take(found)
 
 
 def longs(found: Nodes) -> Ints:

@@ -6,6 +6,8 @@ escapes control characters.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,6 +43,26 @@ def lines_of_texts(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics]
     return [
         _statistics(data, begins[line], ends[line], count, extreme(line, "min"), extreme(line, "max")) for line in lines
     ]
+
+
+def lines_of_words(found: Words, lengths: Any) -> list[PathStatistics] | None:
+    """Return the statistics of lines of strings of at most seven bytes each, the first byte lowest.
+
+    None if some string is not ASCII, or has a zero byte, or if a line may have times. Bytes behind a string are
+    ignored.
+    """
+    found &= _INSIDE[lengths]
+    shown = found | _BEHIND[lengths]
+    shown |= shown - _ONES
+    if np.bitwise_or.reduce(shown, axis=None) & _TOPS:  # see ``plain``
+        return None
+    heads, out = found.byteswap(inplace=True), []
+    for low, high in zip(heads.min(axis=1).tolist(), heads.max(axis=1).tolist(), strict=True):
+        both = tuple(head.to_bytes(8).rstrip(b"\0").decode() for head in (low, high))
+        if all(map(looks_like_time, both)):
+            return None
+        out.append(PathStatistics(STRING, heads.shape[1], 0, string=both))
+    return out
 
 
 def texts(data: Data, begins: Ints, ends: Ints) -> PathStatistics:

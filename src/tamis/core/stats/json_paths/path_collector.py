@@ -14,6 +14,7 @@ import pyarrow as pa
 from tamis.core.stats.collector_state import GAVE_UP, GaveUp
 from tamis.core.stats.columns.bounds import cut_text
 from tamis.core.stats.json_paths import document_samples, text_paths, variant_paths
+from tamis.core.stats.json_paths.kept_memory import keep_freed_memory
 from tamis.core.stats.json_paths.path_rows import (
     INCOMPLETE,
     MAP,
@@ -57,6 +58,7 @@ class PathCollector:
 
     @cached_property
     def _read(self) -> Callable[[Any], Paths]:
+        keep_freed_memory()
         if self._type == VARIANT:
             return partial(variant_paths.paths_of, selection=self._selection)
         return Documents(self._selection).paths_of

@@ -26,11 +26,11 @@ from tamis.core.stats.json_paths.text_paths import DECODER, Strange, nothing
 from tamis.core.stats.json_paths.text_paths import paths_of as parsed_paths_of
 from tamis.sizes import SIZES
 
-BYTES, LEAST, FEW, TEMPLATES = 2**17, 256, 16, 8
+BYTES, LEAST, FEW, TEMPLATES = 2**20, 256, 16, 8
 """Limits of template matching.
 
-Bytes and documents per batch (small enough that the allocator makes no system call, measured), the number of
-documents below which templates do not pay off, and the number of templates.
+Bytes and documents per batch (few enough to stay in the cache, measured), the number of documents below which
+templates do not pay off, and the number of templates.
 """
 
 

@@ -22,10 +22,18 @@ from tamis.core.expr.json_codec.iso_times import (
     times_of_texts,
 )
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
-from tamis.core.expr.json_codec.variant_bytes import decimals_at, longs_at, places_at, slices
+from tamis.core.expr.json_codec.variant_bytes import (
+    bytes_at,
+    decimals_at,
+    decimals_in,
+    longs_at,
+    longs_in,
+    places_at,
+    slices,
+)
 from tamis.core.expr.time_zones import DAY
 from tamis.core.stats.json_paths.element_paths import paths_of_elements
-from tamis.core.stats.json_paths.json_strings import lines_of_texts, plain, texts
+from tamis.core.stats.json_paths.json_strings import lines_of_texts, lines_of_words, plain, texts
 from tamis.core.stats.json_paths.path_rows import (
     FALSE,
     HI_EXACT,
@@ -169,17 +177,14 @@ class _Walk:
 
         ``at`` has a line for each key.
         """
-        headers, kinds = v.headers(nodes.data, at)
+        words, headers, kinds = v.headers(nodes.data, at)
         alike = (kinds == kinds[:, :1]).all(axis=1)
         by_line: dict[int, PathStatistics] = {}
         for kind, read in ((v.LONG, _longs), (v.STRING, _short_strings), (v.DECIMAL, _easy_decimals)):
             lines = np.flatnonzero(alike & (kinds[:, 0] == kind))
             if len(lines):
-                by_line |= {
-                    line: one
-                    for line, one in zip(lines.tolist(), read(nodes.data, at[lines], headers[lines]), strict=True)
-                    if one is not None
-                }
+                found = read(nodes.data, at[lines], headers[lines], words[lines])
+                by_line |= {line: one for line, one in zip(lines.tolist(), found, strict=True) if one is not None}
         for line, key in enumerate(keys):
             if line in by_line:
                 self._found[stored((*steps, key))] = by_line[line]
@@ -196,25 +201,33 @@ def _by_position(nodes: v.Nodes, placed: int) -> Iterator[tuple[int, v.Nodes]]:
     yield ELEMENT, every.take(nth >= placed) if placed else every
 
 
-def _longs(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
-    """Return the statistics of integers, for each line of positions."""
-    values = longs_at(data, at, headers)
+def _longs(data: Any, at: Any, headers: Any, words: Any) -> list[PathStatistics | None]:
+    """Return the statistics of integers, for each line of positions.
+
+    ``words`` are the eight bytes at each; they may be overwritten.
+    """
+    values = longs_in(words, headers)
+    if values is None:
+        values = longs_at(data, at, headers)
     return [
         PathStatistics(LONG, at.shape[1], 0, long=both)
         for both in zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
     ]
 
 
-def _short_strings(data: Any, at: Any, headers: Any) -> list[PathStatistics] | list[None]:
+def _short_strings(data: Any, at: Any, headers: Any, words: Any) -> list[PathStatistics] | list[None]:
     """Return the statistics of strings, for each line of positions; None if not all strings are plain."""
+    if int(headers.max()) <= v.SEVEN_BYTES and ((headers & 3) == 1).all():
+        return lines_of_words(words.view(np.uint64) >> np.uint64(8), headers >> 2) or [None] * len(at)
     starts, lengths = places_at(data, at, headers)
     ends = starts + lengths
     return lines_of_texts(data, starts, ends) if plain(data, starts, ends) else [None] * len(at)
 
 
-def _easy_decimals(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
+def _easy_decimals(data: Any, at: Any, headers: Any, words: Any) -> list[PathStatistics | None]:
     """Return the statistics of decimals, for each line of positions; None unless all are easy."""
-    values, easy = _quotients(*decimals_at(data, at, headers))
+    found = decimals_in(words, headers)
+    values, easy = _quotients(*decimals_at(data, at, headers)) if found is None else _quotients(*found, np.True_)
     kinds, good = REAL | LO_EXACT | HI_EXACT, easy.all(axis=1).tolist()
     both = zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
     return [
@@ -273,7 +286,7 @@ def _reals(nodes: v.Nodes, kind: int) -> PathStatistics:
         return PathStatistics(
             REAL | LO_EXACT | HI_EXACT, len(nodes), 0, real=(float(values.min()), float(values.max()))
         )
-    values, easy = _quotients(*decimals_at(nodes.data, nodes.at, v.headers(nodes.data, nodes.at)[0]))
+    values, easy = _quotients(*decimals_at(nodes.data, nodes.at, bytes_at(nodes.data, nodes.at)))
     parts = []
     if easy.any():
         values = values[easy]
