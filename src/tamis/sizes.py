@@ -41,6 +41,8 @@ class InternalSizes:
     sort_step_rows: int = 8_192
 
     # Statistics.
+    collecting_thread_bytes: int = 256 * 2**10
+    """Arrow bytes of a block from which its statistics are collected in a thread of their own."""
     set_values: int = 32
     """Maximum number of distinct values for which a part stores a column's value set."""
     set_sample_rows: int = 256

@@ -21,6 +21,7 @@ from tamis.core.stats.statistics_budget import budget
 from tamis.core.stats.statistics_columns import Figure
 from tamis.core.types import Schema
 from tamis.engine.part_writer.clustering_order import Order
+from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.part_writer.conformed_batches import conform
 from tamis.engine.part_writer.document_shredding import Shredder
 from tamis.engine.part_writer.identity_values import Numbering, numbered
@@ -187,6 +188,7 @@ class _Part:
         self._shredder = Shredder(spec.schema, spec.shred)
         self._writer: PartWriter = create_part(store, self._path, spec.format, self._shredder.schema, options)
         self._collector: Collector | None = None
+        self._collecting: CollectingThread | None = None
         self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
         paged = replace(spec.schema, fields=spec.schema.fields[: spec.by_page])
         self._pages = PageStatistics(paged, page_rows) if spec.by_page else None
@@ -200,12 +202,13 @@ class _Part:
         return self._writer.size
 
     def write(self, block: pa.RecordBatch) -> None:
-        self._writer.write(self._shredder.add(block))
         if not self._rows and self._spec.collect:
             self._collector = _collector_for(self._spec, block, self._writer)
+            self._collecting = CollectingThread(self._collector.update)
+        if self._collecting is not None:
+            self._collecting.add(block)
+        self._writer.write(self._shredder.add(block))
         self._rows += len(block)
-        if self._collector is not None:
-            self._collector.update(block)
         if self._pages is not None:
             self._pages.update(block)
         if self._order is not None and self._ordered:
@@ -216,6 +219,7 @@ class _Part:
             self._last = block.slice(len(block) - 1)
 
     def close(self) -> pa.Table:
+        self._finish_collecting()
         notes = {} if self._collector is None else {NANS: json.dumps(self._collector.nans())}
         if self._pages is not None:
             notes[NOTE] = self._pages.note()
@@ -239,6 +243,16 @@ class _Part:
         checks = [check.constraint_id for check in self._spec.checks]
         return with_checked(made, checks) if checks else made
 
+    def _finish_collecting(self) -> None:
+        if self._collecting is None:
+            return
+        try:
+            self._collecting.wait()
+        except BaseException:
+            self.abort()
+            raise
+        self._collecting.close()
+
     def _statistics(self) -> dict[str, pa.Array]:
         if self._collector is None:
             return {}
@@ -252,4 +266,6 @@ class _Part:
         return ends(self._spec.schema, self._spec.cluster_by, self._first, self._last)
 
     def abort(self) -> None:
+        if self._collecting is not None:
+            self._collecting.close()
         self._writer.abort()
