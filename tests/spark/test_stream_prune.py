@@ -164,8 +164,8 @@ def test_two_filters_over_one_stream(lake: Lake, tmp_path: Path) -> None:
     both = drain(lake, tmp_path / "a", lambda s: s.where("id < 2").select("id").union(s.where("id >= 10").select("id")))
     assert both == [[0, 1, 10, 11]]
     assert sorted(r.filter or "" for r in batches_of(lake)) == [
-        "id < 2L",
-        "id >= 10L",
+        "(id < 2L) AND (id IS NOT NULL)",
+        "(id >= 10L) AND (id IS NOT NULL)",
     ]
     assert [r.parts["kept"] for r in batches_of(lake)] == [1, 1]
 
