@@ -12,6 +12,7 @@ import tamis
 from tamis.core.expr import Column
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import Spec
+from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.scan import scan_execution
 from tamis.engine.scan.parallel_reader import ReadAhead
 from tamis.engine.scan.report.scan_report import Report
@@ -42,6 +43,8 @@ AHEAD = "read ahead by bytes"
 """Batches that an embedded scan read before they were wanted, beyond two of each window. It depends on the threads' pace, so a run without any has no gap."""
 DICTIONARIES = "texts by dictionaries"
 """Columns of Parquet that were decoded as the dictionaries of their chunks, embedded or by Spark's driver."""
+COLLECTED = "blocks collected in a thread"
+"""Blocks of embedded writes whose statistics a thread collected while they were encoded."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
@@ -91,6 +94,13 @@ def watch() -> None:
         return found
 
     setattr(scan_execution, "_windows", windows)  # noqa: B010
+    of_block = CollectingThread.add
+
+    def add(collecting: CollectingThread, block: pa.RecordBatch) -> None:
+        of_block(collecting, block)
+        _placed[COLLECTED] += collecting._running is not None
+
+    setattr(CollectingThread, "add", add)  # noqa: B010
     of_room = ReadAhead.has_room
 
     def has_room(ahead: ReadAhead) -> bool:
@@ -151,7 +161,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES):
+        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES, COLLECTED):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
@@ -181,7 +191,9 @@ class Coverage:
         unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
         streams = [way for way in streams_of.FEATURES if not self.features[way]]
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
-        places = [feature for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES) if not self.features[feature]]
+        places = [
+            feature for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES, COLLECTED) if not self.features[feature]
+        ]
         return [*pairs, *sources, *unread, *streams, *places]
 
     def as_dict(self) -> dict[str, Any]:

@@ -93,10 +93,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "core/stats/columns/tally.py",
-        ("the last batch widens no bound", 'self._lows, self._highs = [self._pick(self._lows, "min")], [self._pick(self._highs, "max")]', "self._lows, self._highs = [self._lows[0]], [self._highs[0]]"),
-        ("NULLs are not counted", "self.nulls += array.null_count", "self.nulls += 0"),
+        ("the last batch widens no bound", 'self._lows, self._highs = [self._best(self._lows, "min")], [self._best(self._highs, "max")]', "self._lows, self._highs = [self._lows[0]], [self._highs[0]]"),
+        ("the file's first block bounds the part", 'self._highs.append(self._pick(highs, "max"))', "self._highs.append(highs[0])"),
+        ("NULLs are not counted", "        self.nulls += array.null_count\n        if self._counted_nans", "        self.nulls += 0\n        if self._counted_nans"),
         ("NaNs are not counted", "        self.nans += nans\n", "        self.nans += 0\n"),
-        ("the highs are the lows", 'cut_high(self._pick(self._highs, "max"))', 'cut_high(self._pick(self._highs, "min"))'),
+        ("the highs are the lows", 'cut_high(self._best(highs, "max"))', 'cut_high(self._best(highs, "min"))'),
     ),
     *_mutants(
         "core/stats/columns/placed_statistics.py",
@@ -131,7 +132,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "core/stats/columns/page_statistics.py",
-        ("a page forgets its last row", "            collector.update(page)\n", "            collector.update(page.slice(0, max(len(page) - 1, 1)))\n"),
+        ("a page forgets its last row", "[column.slice(start, rows)]", "[column.slice(start, max(min(rows, len(column) - start) - 1, 1))]"),
+        ("a page's high is its low", '("hi", np.maximum)', '("hi", np.minimum)'),
     ),
     *_mutants(
         "core/stats/table_evidence.py",

@@ -37,7 +37,7 @@ def test_whole_queries_are_plain_sparks(tmp_path: Path, scale: str) -> None:
     problem = java_problem()
     if problem is not None:
         (pytest.fail if IN_CI else pytest.skip)(problem)
-    seed = 24 if settings().derandomize else world().now_micros() % 10**6
+    seed = 2411271 if settings().derandomize else world().now_micros() % 10**6
     found = tmp_path / "oracle.json"
     command = [
         sys.executable,
