@@ -16,7 +16,7 @@ def without_converters(java_object: Any) -> Any:
     """Return ``java_object``, whose methods no longer look for converters of their arguments.
 
     PySpark registers ten converters, for example of lists and dates, and Py4J asks each of them about every
-    argument, which takes ten times as long as the call. The methods must be given strings, numbers, bytes, Java
+    argument, which takes several times as long as the call. The methods must be given strings, numbers, bytes, Java
     objects, callbacks or None only.
     """
     java_object.__class__ = _direct_class(java_object.__class__)

@@ -119,7 +119,7 @@ class Pages:
         return self._flat[leaf]
 
 
-def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int = PAGE_ROWS) -> Ordinals:
+def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int) -> Ordinals:
     """Count the pages that ``rows`` (ascending) touch between each two of ``starts``.
 
     Pages are numbered from the start of the file, so the count may be one too high at the ends.
