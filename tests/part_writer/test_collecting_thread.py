@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,26 @@ def test_an_error_fails_the_write(failing: int, tmp_path: Path, monkeypatch: pyt
     with pytest.raises(RuntimeError, match="no statistics"):
         written(tmp_path)
     assert threads() == []
+
+
+def test_a_source_may_reuse_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow reads an array of NumPy in place: the statistics are those of the rows that were written."""
+    update = Collector.update
+
+    def late(self: Collector, batch: pa.RecordBatch) -> None:
+        threading.Event().wait(0.02)
+        update(self, batch)
+
+    def reused() -> Iterator[pa.RecordBatch]:
+        memory = np.empty(50, np.int64)
+        for value in range(4):
+            memory[:] = value
+            yield pa.record_batch([memory, ["text"] * 50], names=["n", "body"])
+        memory[:] = 9
+
+    monkeypatch.setattr(Collector, "update", late)
+    (part,) = write_parts(reused(), WriteSpec(str(tmp_path), SCHEMA, block_rows=50))
+    assert part["1|long|set"].to_pylist() == [[0, 1, 2, 3]]
 
 
 def threads() -> list[str]:

@@ -217,6 +217,8 @@ class _Part:
             self._ordered = self._order.holds(joint) and self._order.holds(block)
             self._first = self._first or block.take(pa.array([0]))  # a slice would hold the whole block
             self._last = block.slice(len(block) - 1)
+        if self._collecting is not None:
+            self._collecting.wait()  # a source may use the block's memory again for the next one
 
     def close(self) -> pa.Table:
         self._finish_collecting()
