@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.storage.files import open_part
+from tamis.storage.files.parquet.compact_thrift import varint
 from tamis.storage.files.parquet.index_checksum import UNFILLED, filled, split_end
 from tamis.storage.files.parquet.offset_index import page_starts
 from tamis.storage.files.parquet.page_offsets import noted
@@ -109,6 +110,25 @@ def test_large_offsets_and_texts_like_an_index() -> None:
     """A column's least text may look like the beginning of the first offset index."""
     table = pa.table({"t": [b"\x19\x1c\x16\x08\x15" + b"\x80" * 3, b"\x16\x08\x15"] * 3, "x": [b"y" * 100_000] * 6})
     index, footer, expected = written(table, 2, 1, use_dictionary=False, compression="none")
+    assert found(index, footer) == expected
+
+
+def test_a_value_that_is_an_index() -> None:
+    """A column's least value may be a whole offset index, with a list that goes on to the end of the real one."""
+
+    def with_index(starts: list[int], behind: int) -> pa.Table:
+        pages = b"".join(b"\x16" + varint(2 * at) + b"\x15\x08\x16\x08\x00" for at in starts)
+        value = b"\x00\x19" + bytes([16 * len(starts) + 12]) + pages + b"\x19\xf6" + varint(behind)
+        return pa.table({"b": [value + b"\x01" * (80 - len(value)), *(b"%02d" % n * 20 for n in range(1, 40))]})
+
+    wrong, behind, options = [4, 900, 1_300, 1_301], 200, {"use_dictionary": False, "compression": "none"}
+    for _ in range(3):  # lengths stay as they are
+        table = with_index(wrong, behind)
+        index, footer, expected = written(table, 40, 10, **options)
+        wrong = [4, expected[2], expected[3], expected[3] + 1]
+        rest = index[index.index(b"\x19\xf6" + varint(behind)) + 2 + len(varint(behind)) :]
+        behind = sum(byte < 0x80 for byte in rest) - 1
+    assert table == with_index(wrong, behind), "the value names these places"
     assert found(index, footer) == expected
 
 

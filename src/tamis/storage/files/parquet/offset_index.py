@@ -27,17 +27,18 @@ def page_starts(index: bytes, first: int, chunks: int) -> Ordinals | None:
     """Return the offset of each data page, ascending.
 
     ``index`` ends with the offset indexes of as many column ``chunks``. ``first`` is the offset of the first page.
-    Returns None if ``index`` has another form.
+    Returns None if ``index`` has another form. It is searched from the end, because the column indexes before hold
+    values of the table, which may look like anything.
     """
     begins = bytes([_OFFSET]) + varint(first << 1) + bytes([_SIZE])
-    at = index.find(begins)
+    at = index.rfind(begins)
     while at >= 0:
         for header in (2, 3, 4):  # bytes: the field, the list's type, and the number of pages if it is large
             if at >= header and index[at - header] == _LIST:
                 starts = _starts(np.frombuffer(index, np.uint8)[at - header :], chunks)
                 if starts is not None and starts[0] == first:
                     return starts
-        at = index.find(begins, at + 1)
+        at = index.rfind(begins, 0, at + len(begins) - 1)
     return None
 
 
