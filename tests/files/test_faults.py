@@ -92,6 +92,17 @@ def test_any_byte_of_the_footer(tmp_path: Path, form: str, at: int) -> None:
         read_all(open_store(tmp_path), replace(ref, checksum=at), SCHEMA)
 
 
+def test_a_footer_with_a_name_that_is_no_text(tmp_path: Path) -> None:
+    """The library decodes names when it opens the file, before the footer's checksum is known."""
+    ref = part_in(tmp_path, 50_000)
+    file = tmp_path / ref.path
+    data = file.read_bytes()
+    at = data.rindex(b"\x18\x01s", 0, data.rindex(b"\x18\x01s"))  # the schema's, before the chunk's
+    file.write_bytes(data[: at + 2] + b"\xff" + data[at + 3 :])
+    with pytest.raises(CorruptData, match=ref.path):
+        read_all(open_store(tmp_path), replace(ref, checksum=None), SCHEMA)
+
+
 @FORMATS
 def test_missing(tmp_path: Path, form: str) -> None:
     ref = part_in(tmp_path, 10, form=form)

@@ -103,7 +103,7 @@ def _read(source: PartSource) -> tuple[Footer, tuple[int, bytes]]:
         raise corrupt(ref, "does not have the checksum that was committed", "CHECKSUM")
     try:
         footer = pq.read_metadata(pa.BufferReader(tail))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise corrupt(ref, f"has an unreadable footer ({error})") from error
     _check(footer, source)  # before the checksum, because it gives a more specific error
     if ref.footer_checksum is not None and zlib.crc32(tail[len(tail) - length :]) != ref.footer_checksum:
