@@ -218,3 +218,12 @@ def test_chunks_of_different_codecs_are_read_whole(monkeypatch: pytest.MonkeyPat
     found, size = read([1], [7, 4200])
     assert found["1"].to_pylist() == [7, 4200]
     assert size == open_part(STORE, REF, SCHEMA).cost([1], [0, 1])
+
+
+def test_a_name_that_looks_like_the_end_of_the_schema() -> None:
+    """The footer of an excerpt is made of the one that the library writes for these names."""
+    schema = Schema((Field("a\x16\x00\x19\x0cb", LONG, id=1), Field("n", LONG, id=2)))
+    numbers = pa.array(np.arange(9 * PAGE))
+    ref = write_part(STORE, schema, [pa.record_batch([numbers, numbers], schema=to_arrow_schema(schema))], "odd name")
+    (piece,) = open_part(STORE, ref, schema).read([1, 2], [0], np.array([5 * PAGE]))
+    assert piece.batch.to_pydict() == {"1": [5 * PAGE], "2": [5 * PAGE]}

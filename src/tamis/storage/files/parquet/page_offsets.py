@@ -170,7 +170,7 @@ def _head(fields: tuple[pa.Field, ...]) -> tuple[bytes, list[str]]:
     raw = sink.getvalue().to_pybytes()
     footer = raw[-8 - int.from_bytes(raw[-8:-4], "little") : -8]
     schema = pq.ParquetFile(pa.BufferReader(raw)).schema
-    return footer[: footer.index(NO_ROWS)], [schema.column(at).physical_type for at in range(len(fields))]
+    return footer[: footer.rindex(NO_ROWS)], [schema.column(at).physical_type for at in range(len(fields))]
 
 
 NO_ROWS = b"\x16\x00\x19\x0c"
