@@ -16,6 +16,8 @@ from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.scan import scan_execution
 from tamis.engine.scan.parallel_reader import ReadAhead
 from tamis.engine.scan.report.scan_report import Report
+from tamis.spark.scan import spark_scan
+from tamis.spark.scan.prepared_scan import remembered_preparation
 from tamis.spark.scan.spark_scan import Scan
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.parquet import page_excerpt, parquet_part
@@ -45,6 +47,8 @@ DICTIONARIES = "texts by dictionaries"
 """Columns of Parquet that were decoded as the dictionaries of their chunks, embedded or by Spark's driver."""
 COLLECTED = "blocks collected in a thread"
 """Blocks of embedded writes whose statistics a thread collected while they were encoded."""
+REMEMBERED = "scans planned before"
+"""Scans of Spark whose plan was remembered from an equal scan."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
@@ -94,6 +98,20 @@ def watch() -> None:
         return found
 
     setattr(scan_execution, "_windows", windows)  # noqa: B010
+    of_plans = remembered_preparation
+
+    def remembered(scan: Scan, prepare: Callable[[], Any]) -> Any:
+        made: list[Any] = []
+
+        def first() -> Any:
+            made.append(prepare())
+            return made[0]
+
+        found = of_plans(scan, first)
+        _placed[REMEMBERED] += not made
+        return found
+
+    setattr(spark_scan, "remembered_preparation", remembered)  # noqa: B010
     of_block = CollectingThread.add
 
     def add(collecting: CollectingThread, block: pa.RecordBatch) -> None:
@@ -161,7 +179,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES, COLLECTED):
+        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES, COLLECTED, REMEMBERED):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
@@ -192,7 +210,9 @@ class Coverage:
         streams = [way for way in streams_of.FEATURES if not self.features[way]]
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
         places = [
-            feature for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES, COLLECTED) if not self.features[feature]
+            feature
+            for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES, COLLECTED, REMEMBERED)
+            if not self.features[feature]
         ]
         return [*pairs, *sources, *unread, *streams, *places]
 

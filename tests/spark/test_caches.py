@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 import tamis
+from tamis.spark.catalog.spark_caches import _recache
 from tamis.spark.jvm_bridge.adapter import Bridge
 
 
@@ -79,3 +82,19 @@ def test_a_commit_outlives_what_watches_it(lake: Any, monkeypatch: pytest.Monkey
     with pytest.warns(RuntimeWarning, match="REFRESH TABLE"):
         tamis.open(path(lake)).append(pa.table({"a": [1]}))
     assert tamis.open(path(lake)).scan().count() == 1
+
+
+@pytest.mark.parametrize("answer", [["one"], [[], []], 7], ids=str)
+def test_wrong_answers_of_java_do_not_fail_a_commit(tmp_path: Path, answer: Any) -> None:
+    """After Ctrl-C in a call to Java, Py4J may take the answer of an earlier call for that of a later one."""
+
+    class Interrupted:
+        def helper(self, name: str) -> Any:
+            return SimpleNamespace(relations=lambda: answer)
+
+        def target_of_key(self, key: Any) -> Any:
+            return {}.get(key)
+
+    store = tamis.create(tmp_path / "t", pa.schema([("a", pa.int64())]))._store
+    with pytest.warns(RuntimeWarning, match="REFRESH TABLE"):
+        _recache(cast("Bridge", Interrupted()), store)

@@ -24,9 +24,12 @@ def _watched(bridge: Bridge) -> bool:
 
 
 def _recache(bridge: Bridge, store: Store) -> None:
-    """Invalidate cached plans over the table. A failure only warns, since the commit has succeeded."""
-    from py4j.protocol import Py4JError, Py4JNetworkError
-    from pyspark.errors import PySparkException
+    """Invalidate cached plans over the table. Any failure only warns, since the commit has succeeded.
+
+    Spark runs scans of cached plans again, which may fail. And where Ctrl-C has interrupted a call to Java, Py4J may
+    give later calls of the thread the answers of earlier ones.
+    """
+    from py4j.protocol import Py4JNetworkError
 
     try:
         helper = bridge.helper("Caches")
@@ -37,7 +40,7 @@ def _recache(bridge: Bridge, store: Store) -> None:
                 helper.recache(relation)
     except (Py4JNetworkError, ReferenceError):  # the JVM and its caches are gone
         return
-    except (Py4JError, PySparkException) as error:  # Spark runs scans of cached plans again, which may fail
+    except Exception as error:  # noqa: BLE001  # see above: a wrong answer fails anywhere
         warnings.warn(
             f"What Spark has cached of {store.url} may be older than the table: {error}. Run REFRESH TABLE.",
             RuntimeWarning,

@@ -83,11 +83,11 @@ def packed(scan: Scan, tasks: list[Task]) -> Any:
 def files_and_reader(scan: Scan, tasks: list[Task], *, pages: bool) -> Any:
     """``packed``, and ``made_reader`` as the answer of ``createReaderFactory``, for Spark's own reader."""
     files = pack_files(tasks, local_url(scan.plan.spec.url))
-    reader = *_native(scan), pages, "createReaderFactory"
+    reader = *scan.spark_reader_text, pages, "createReaderFactory"
     return scan._owner.helper("Partitions").filesAndParquet(files, *reader)
 
 
-def _native(scan: Scan) -> tuple[str, str]:
+def spark_reader_text(scan: Scan) -> tuple[str, str]:
     """The schema to request from Spark's reader, and hints, by which it skips by the statistics in the files."""
     hints = filter_hints(scan.contract.hints, native.written(scan.plan)) if scan.plan.options.stats_filter else ""
     return native.requested(scan.plan.spec.schema), hints
@@ -98,7 +98,7 @@ def made_reader(scan: Scan, pages: bool) -> Any:
     scan._look()
     spec = scan.plan.spec
     if scan.native:
-        return scan._owner.helper("Partitions").parquet(*_native(scan), pages)
+        return scan._owner.helper("Partitions").parquet(*scan.spark_reader_text, pages)
     if scan.pushed.aggregation is not None:
         fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())
         return python_reader(scan._owner, fold, scan.required)

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from tamis.core.expr import Expr, short_sql
 from tamis.core.types import Schema
-from tamis.engine import scan as funnel
 from tamis.engine.part_reader import runnable
 from tamis.engine.scan import Options, Plan
 from tamis.engine.scan.metadata_aggregates import answer
@@ -39,11 +38,12 @@ from tamis.spark.scan.join_keys import (
 )
 from tamis.spark.scan.native_audit import audit_native
 from tamis.spark.scan.node_metrics import NodeMetrics
+from tamis.spark.scan.prepared_scan import Preparation, may_be_remembered, planned, remembered_preparation
 from tamis.spark.scan.pushdown import NOTHING, foremost, pays
-from tamis.spark.scan.scan_estimates import column_statistics, estimated_columns, read_share, share
+from tamis.spark.scan.scan_estimates import column_statistics, read_share, share
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
 from tamis.spark.scan.scan_source import ScanRequest, Source
-from tamis.spark.scan.spark_batch import Batch, batch_part, made_reader, native_rows, packed
+from tamis.spark.scan.spark_batch import Batch, batch_part, made_reader, native_rows, packed, spark_reader_text
 from tamis.spark.streaming.stream_read import MicroBatchStream
 
 SCAN = ("org.apache.spark.sql.connector.read.SupportsReportStatistics",)
@@ -84,9 +84,9 @@ class Scan:
         self.positions, self.pushed, self.metadata = request.positions, request.pushed, request.metadata
         self.changes_rows = request.changes_rows
         self.keyed = request.keyed
-        self._sizes = sizes
-        self._cost_based = request.cost_based and not (self.changes_rows or self.pushed.aggregation)
-        self._join_keys: tuple[Expr, ...] = ()
+        self.sizes = sizes
+        self.cost_based = request.cost_based and not (self.changes_rows or self.pushed.aggregation)
+        self.join_keys: tuple[Expr, ...] = ()
         self.java_key = ""
         self._looked = False
         self.id = scan_id()
@@ -103,7 +103,7 @@ class Scan:
         if not self.changes_rows:  # such a scan may yet be narrowed
             known |= {"columnarSupportMode": self.columnarSupportMode(), "description": self.description()}
         if self.interfaces is KEYED:
-            known["filterAttributes"] = self.filterAttributes()
+            known["filterAttributes"] = self.offered_keys
         made, key = self._owner.implement_knowing(self.interfaces, self, known, batch_part(self))
         self.register(key)
         return made
@@ -123,7 +123,7 @@ class Scan:
         The conjuncts hold the keys of a join that drops all other rows.
         """
         if conjuncts:
-            self._join_keys = (*self._join_keys, *conjuncts)
+            self.join_keys = (*self.join_keys, *conjuncts)
             self._prepare(replace(self.filters, conjuncts=(*self.filters.conjuncts, *conjuncts)))
             self.register(self.java_key)
 
@@ -132,55 +132,46 @@ class Scan:
 
         ``plan``: the known result of the funnel, if any.
         """
-        source, options, selected = self.source, self.options, self.selected
+        source = self.source
         self.filters = filters
         self.filter_text = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
         self._audited: Plan | None = None
         """The plan with the audit's sample if Spark's reader reads: ``_audit`` checks it separately."""
-        self.plan = self._shaped(plan or self._planned(filters.conjuncts, replace(options, audit_percent=0.0)))
-        self._whole = native.residual_reason(
-            self.plan, selected, source.schema, filtered=bool(filters.conjuncts), owned=self.pushed.owned
+        table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
+        kind = self.options, self.positions, self.metadata, self.pushed, self.keyed
+        self._key = (*table, self.selected, filters.conjuncts, *kind)
+        self._readers: dict[bool, Any] = {}
+        self.__dict__.pop("partitions", None)
+        if plan is None and may_be_remembered(self):
+            remembered_preparation(self, self._preparation).apply(self)
+        else:
+            self._preparation(plan).apply(self)
+
+    def _preparation(self, plan: Plan | None = None) -> Preparation:
+        """Run the funnel, unless its result ``plan`` is known, and decide how the rows are read."""
+        source, options, selected, conjuncts = self.source, self.options, self.selected, self.filters.conjuncts
+        self.plan = self._shaped(plan or planned(self, conjuncts, replace(options, audit_percent=0.0)))
+        self.residual_reason = native.residual_reason(
+            self.plan, selected, source.schema, filtered=bool(conjuncts), owned=self.pushed.owned
         )
-        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
+        self.obstacle = self.pushed.obstacle or native.obstacle(
+            self.plan, selected, filtered=self.residual_reason is None
+        )
         self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
         self.obstacle = self.obstacle or ("the keys of a join come" if self.keyed else None)
         if options.audit_percent and plan is None:
-            audited = self._planned(filters.conjuncts, options)
+            audited = planned(self, conjuncts, options)
             if self.native:
                 self._audited = audited
             else:
                 self.plan = self._shaped(audited)
         self.contract = self._contract()
         self.cut = self._cut(self.plan)
-        self._readers: dict[bool, Any] = {}
-        self.__dict__.pop("partitions", None)
         self.bytes, self.rows = self._sizes_of(self.plan)
-        table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
-        kind = options, self.positions, self.metadata, self.pushed, self.keyed
-        self._key = (*table, selected, filters.conjuncts, *kind)
+        self.offered_keys = self._offered_keys()
+        self.spark_reader_text = spark_reader_text(self) if self.native else ("", "")
         self._tell_reader(self.plan)
-
-    def _planned(self, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
-        source = self.source
-        asked = (
-            frozenset(f.id for f in self.selected)
-            if self.pushed.aggregation
-            else estimated_columns(self.selected)
-            if self._cost_based
-            else frozenset()
-        )
-        request = funnel.PlanRequest(
-            conjuncts=conjuncts,
-            selected=self.selected,
-            options=options,
-            limit=self.pushed.limit,
-            order=self.pushed.order,
-            measured=asked,
-            errors="raise" if self.pushed.owned else "keep",
-            table=source.name,
-            filter_text=self.filter_text,
-        )
-        return funnel.plan(source.snapshot, source.store, request)
+        return Preparation.of(self)
 
     def _shaped(self, plan: Plan) -> Plan:
         """``plan`` for rows with positions, or for partial aggregates, some answered by metadata."""
@@ -198,7 +189,7 @@ class Scan:
         return contract_of(
             self.filters.conjuncts,
             owned=self.pushed.owned,
-            join_keys=self._join_keys,
+            join_keys=self.join_keys,
             evaluated=None if self.native else runnable(self.plan.spec),
             every_row_matches=native.every_row_matches(self.plan),
             requested=frozenset(f.id for f in self.selected),
@@ -207,11 +198,11 @@ class Scan:
     def _cut(self, plan: Plan) -> Cut:
         lazy = not self.native and self.options.read_lazy != "off"
         read = read_share(self.selected, plan.spec.conjuncts, self.source.schema, lazy=lazy)
-        return Cut(plan, self._sizes, share=read, divisible=not self.native, anywhere=self.native)
+        return Cut(plan, self.sizes, share=read, divisible=not self.native, anywhere=self.native)
 
     def _tell_reader(self, plan: Plan) -> None:
         if self.native:
-            why = "asked for" if self.options.read_lazy == "native" else self._whole
+            why = "asked for" if self.options.read_lazy == "native" else self.residual_reason
             done = "bytes are estimated" if len(plan.parts) else "nothing was read"
             plan.report.reader, plan.report.reader_reason = "native", f"{why}; {done}"
 
@@ -320,7 +311,7 @@ class Scan:
         )
 
     def estimateStatistics(self) -> Any:  # noqa: N802
-        columns = column_statistics(self.plan, self.selected) if self._cost_based else ""
+        columns = column_statistics(self.plan, self.selected) if self.cost_based else ""
         return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows, columns)
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802
@@ -338,6 +329,12 @@ class Scan:
     # --- SupportsRuntimeV2Filtering ---
 
     def filterAttributes(self) -> str:  # noqa: N802
+        return self.offered_keys
+
+    def _offered_keys(self) -> str:
+        """The columns whose join keys may pay off, as ``filterAttributes`` returns them."""
+        if self.interfaces is not KEYED:
+            return ""
         keys = beneficial_columns(self.plan, self.source.snapshot, self.selected, size=self.bytes, native=self.native)
         return key_columns(self._owner, keys)
 
@@ -374,7 +371,7 @@ class Scan:
         report.reader, report.reader_reason = "eager", "nothing was read"
         known = replace(self.plan, report=report)
         request = ScanRequest(self.filters, self.selected, self.required, keyed=True)
-        made = Scan(self._owner, self.source, self.options, self._sizes, request, known)
+        made = Scan(self._owner, self.source, self.options, self.sizes, request, known)
         made.read_options = self.read_options
         return made.java()
 
@@ -384,7 +381,7 @@ class Scan:
         options = self.options
         if self.native:  # Spark's reader checks no proofs and reads no single rows
             options = replace(options, audit_percent=0.0, index_use="off")
-        plan = self._planned((*self.filters.conjuncts, *keys), options)
+        plan = planned(self, (*self.filters.conjuncts, *keys), options)
         plan.report.joined(self.plan.report)
         self._tell_reader(plan)
         made = Narrowed(scan_id(), keys, plan, self._cut(plan))

@@ -91,7 +91,7 @@ class Snapshot:
     @cached_property
     def segments(self) -> pa.Table:
         """One row per live segment, with ``SEGMENT_COLUMNS``."""
-        return self._whole(lambda: self._remembered("segments", self._segments, lambda table: table.nbytes))
+        return self._whole(lambda: self.remembered("segments", self._segments, lambda table: table.nbytes))
 
     def segment_evidence(self, ids: Collection[int]) -> pa.Table:
         """Return ``rows`` (physical), ``schema_id`` and statistics of the columns ``ids`` per live segment.
@@ -100,7 +100,7 @@ class Snapshot:
         """
         chosen = frozenset(ids)
         return self._whole(
-            lambda: self._remembered(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes)
+            lambda: self.remembered(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes)
         )
 
     def parts(self, mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
@@ -114,7 +114,7 @@ class Snapshot:
         if mask is not None:
             return self._whole(lambda: self._parts(mask, chosen))
         return self._whole(
-            lambda: self._remembered(
+            lambda: self.remembered(
                 ("parts", chosen), lambda: _together(self._parts(None, chosen)), lambda table: table.nbytes
             )
         )
@@ -169,14 +169,15 @@ class Snapshot:
         def read() -> Live:
             return live(self.store, deltas(self.store, self.commit.table_id, tiles(self.version + 1), self._avoid))
 
-        return self._remembered(
+        return self.remembered(
             "live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers)
         )
 
-    def _remembered(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int]) -> T:
+    def remembered(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int | None]) -> T:
         """Return the cached result of ``read``; a version of a table never changes.
 
-        The cache is bypassed once a rollup turned out damaged.
+        ``what`` names the result within this version. ``size`` estimates its bytes; None: do not cache it. The cache is
+        bypassed once a rollup turned out damaged.
         """
         if self._avoid:
             return read()
@@ -184,7 +185,9 @@ class Snapshot:
         found: T | None = CACHE.get(key)
         if found is None:
             found = read()
-            CACHE.put(key, found, size(found) + 1024)
+            taken = size(found)
+            if taken is not None and not self._avoid:
+                CACHE.put(key, found, taken + 1024)
         return found
 
     def _whole(self, read: Callable[[], T]) -> T:

@@ -1,0 +1,139 @@
+"""What planning decides about a Spark scan, remembered for the same scan of the same version of a table.
+
+Dashboards and scheduled jobs send the same queries again, and one query may scan a table several times. Planning
+depends on the version, which never changes, and on what the scan was asked, unless it reads a clock, an index or a
+data file. Such scans are planned each time.
+
+Invariant: a remembered plan was made for an equal request. Its report is copied, without the costs of planning, so
+executions never share counters. Files are checked before every execution (``file_checks``), remembered plan or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tamis.core.expr import Expr
+from tamis.engine.scan import Options, Plan, PlanRequest, plan
+from tamis.spark.executors.partitions import Cut
+from tamis.spark.scan.file_checks import has_copied_elements
+from tamis.spark.scan.filter_contract import FilterContract
+from tamis.spark.scan.pushdown import exact
+from tamis.spark.scan.scan_estimates import estimated_columns
+from tamis.world import world
+
+if TYPE_CHECKING:
+    from tamis.spark.scan.spark_scan import Scan
+
+_LARGEST = 2**18
+"""Maximum bytes of a plan's part table that is remembered, so that plans do not evict metadata."""
+_OVERHEAD = 2**14
+"""Approximate bytes of a remembered plan besides its part table."""
+
+
+def planned(scan: Scan, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
+    """Run the funnel for the rows of ``scan`` that satisfy ``conjuncts``."""
+    measured: frozenset[int] = frozenset()
+    if scan.pushed.aggregation:
+        measured = frozenset(f.id for f in scan.selected)
+    elif scan.cost_based:
+        measured = estimated_columns(scan.selected)
+    request = PlanRequest(
+        conjuncts=conjuncts,
+        selected=scan.selected,
+        options=options,
+        limit=scan.pushed.limit,
+        order=scan.pushed.order,
+        measured=measured,
+        errors="raise" if scan.pushed.owned else "keep",
+        table=scan.source.name,
+        filter_text=scan.filter_text,
+    )
+    return plan(scan.source.snapshot, scan.source.store, request)
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The decisions about one scan: its plan, who reads it, who tests its filter, and its tasks."""
+
+    plan: Plan
+    answer: bytes
+    pays: bool
+    residual_reason: str | None
+    obstacle: str | None
+    contract: FilterContract
+    cut: Cut
+    bytes: int
+    rows: int
+    offered_keys: str
+    spark_reader_text: tuple[str, str]
+
+    @staticmethod
+    def of(scan: Scan) -> Preparation:
+        """Return the decisions that ``scan`` holds."""
+        return Preparation(
+            scan.plan,
+            scan.answer,
+            scan.pays,
+            scan.residual_reason,
+            scan.obstacle,
+            scan.contract,
+            scan.cut,
+            scan.bytes,
+            scan.rows,
+            scan.offered_keys,
+            scan.spark_reader_text,
+        )
+
+    def apply(self, scan: Scan) -> None:
+        """Give ``scan`` these decisions."""
+        scan.plan, scan.answer, scan.pays = self.plan, self.answer, self.pays
+        scan.residual_reason, scan.obstacle = self.residual_reason, self.obstacle
+        scan.contract, scan.cut, scan.bytes, scan.rows = self.contract, self.cut, self.bytes, self.rows
+        scan.offered_keys, scan.spark_reader_text = self.offered_keys, self.spark_reader_text
+
+    def again(self) -> Preparation:
+        """Return the same decisions for an execution now, with a report of its own: planning has read nothing."""
+        spec = replace(self.plan.spec, now_micros=world().now_micros())
+        return replace(self, plan=replace(self.plan, spec=spec, report=self.plan.report.replanned()))
+
+
+def may_be_remembered(scan: Scan) -> bool:
+    """Whether the decisions about ``scan`` depend on its version and request only.
+
+    Row changes are planned for the rows that they find. A filter that is not exact may read a clock. Arrays make
+    planning read footers.
+    """
+    return (
+        not scan.changes_rows
+        and not scan.join_keys
+        and not scan.options.audit_percent
+        and exact(scan.filters.conjuncts)
+        and not any(has_copied_elements(f.type) for f in scan.selected)
+    )
+
+
+def remembered_preparation(scan: Scan, prepare: Callable[[], Preparation]) -> Preparation:
+    """Return what ``prepare`` has returned for an equal scan of the same version, or its result."""
+    store = scan.source.store
+    key = (
+        *("scan", scan.source.name, tuple(sorted(store.options.items())), scan.source.schema),
+        *(scan.selected, scan.filters.conjuncts, scan.options, scan.sizes, scan.pushed),
+        *(scan.positions, scan.metadata, scan.keyed, scan.cost_based),
+    )
+    made: list[Preparation] = []
+
+    def first() -> Preparation:
+        made.append(prepare())
+        return made[0].again()
+
+    found = scan.source.snapshot.remembered(key, first, _size)
+    return made[0] if made else found.again()
+
+
+def _size(kept: Preparation) -> int | None:
+    """Approximate bytes of ``kept``; None if an index was read, or if the plan is too large."""
+    plan = kept.plan
+    size = int(plan.parts.table.nbytes)
+    return None if plan.report.indexes or plan.shared or size > _LARGEST else size + _OVERHEAD
