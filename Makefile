@@ -36,7 +36,7 @@ test: setup $(MOTO)/.ready  ## what every push runs: all layers, Spark, a minute
 
 test-all: setup $(MOTO)/.ready  ## what every merge runs: all tests, with seven times the random cases
 	@.ci/machine check
-	HYPOTHESIS_PROFILE=merge $(PYTEST)
+	HYPOTHESIS_PROFILE=merge $(PYTEST) --timeout=1200
 
 test-quick: setup  ## the tests that need no JVM, in seconds
 	$(BIN)/python -m pytest -q -m "not spark and not slow"
