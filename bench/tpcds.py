@@ -73,7 +73,7 @@ def main() -> None:
         sys.exit("Run it by: make bench-tpcds")
     chosen = [n for n in os.environ.get("BENCH_QUERIES", "").split(",") if n]
     files = [queries / f"{n}.sql" for n in chosen] or sorted(queries.glob("q*.sql"))
-    # A broadcast takes at least a page of 64 MiB until the garbage is collected: with 4 GiB, q35a fails after 37 others.
+    # With 4 GiB, q35a found too little memory for a broadcast after 38 other queries.
     spark = spark_session(**{"spark.sql.shuffle.partitions": "4", "spark.driver.memory": "8g"})
     detail: dict[str, Any] = {}
     with workplace(f"tpcds-{source.name}") as (folder, built):

@@ -71,7 +71,7 @@ def test_an_equal_scan_is_planned_once_and_reported_twice(lake: Any, table: tami
 
 
 @pytest.mark.parametrize("how", OTHER_REQUESTS)
-def test_another_request_has_its_own_rows(lake: Any, table: tamis.Table, plans: list[Any], how: str) -> None:
+def test_another_request_has_its_own_rows(lake: Any, table: tamis.Table, how: str) -> None:
     lake.rows(QUERY)
     found = sorted(lake.rows(OTHER_REQUESTS[how]))
     kept = tamis.reports(1)[0].parts.kept
@@ -83,7 +83,7 @@ def test_another_request_has_its_own_rows(lake: Any, table: tamis.Table, plans: 
     assert len(found) == expected.get(how, 9 if how == "another type" else 10)
 
 
-def test_a_commit_is_seen(lake: Any, table: tamis.Table, plans: list[Any]) -> None:
+def test_a_commit_is_seen(lake: Any, table: tamis.Table) -> None:
     assert len(lake.rows(QUERY)) == 10
     table.append(pa.table({"n": [40], "s": ["s40"]}))
     assert len(lake.rows(QUERY)) == 11
@@ -91,7 +91,7 @@ def test_a_commit_is_seen(lake: Any, table: tamis.Table, plans: list[Any]) -> No
     assert len(lake.rows(QUERY)) == 10
 
 
-def test_a_table_created_again_is_planned_again(lake: Any, table: tamis.Table, plans: list[Any]) -> None:
+def test_a_table_created_again_is_planned_again(lake: Any, table: tamis.Table) -> None:
     path = lake.folder / "db" / "t"
     assert len(lake.rows(QUERY)) == 10
     shutil.rmtree(path)
@@ -139,6 +139,15 @@ def test_an_index_is_looked_up_each_time(lake: Any, table: tamis.Table, plans: l
     planned = len(plans)
     assert tamis.reports(1)[0].indexes
     assert lake.rows(text) == [(25,)]
+    assert len(plans) == 2 * planned
+
+
+def test_a_long_list_is_not_remembered(lake: Any, table: tamis.Table, plans: list[Any]) -> None:
+    """The cache must not hold more bytes than it counts."""
+    text = f"SELECT n FROM lake.db.t WHERE n IN ({', '.join(map(str, range(25, 50_025)))})"
+    assert len(lake.rows(text)) == 5
+    planned = len(plans)
+    assert len(lake.rows(text)) == 5
     assert len(plans) == 2 * planned
 
 

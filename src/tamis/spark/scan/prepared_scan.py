@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tamis.core.expr import Expr
+from tamis.core.expr import Expr, Literals
 from tamis.engine.scan import Options, Plan, PlanRequest, plan
 from tamis.spark.executors.partitions import Cut
 from tamis.spark.scan.file_checks import has_copied_elements
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tamis.spark.scan.spark_scan import Scan
 
 _LARGEST = 2**18
-"""Maximum bytes of a plan's part table that is remembered, so that plans do not evict metadata."""
-_OVERHEAD = 2**14
-"""Approximate bytes of a remembered plan besides its part table."""
+"""Maximum bytes of a preparation that is remembered, so that plans do not evict metadata."""
+_OVERHEAD, _FIELD = 2**14, 2**9
+"""Approximate bytes of a remembered preparation besides its data, and of a field of its schema."""
 
 
 def planned(scan: Scan, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
@@ -133,7 +133,11 @@ def remembered_preparation(scan: Scan, prepare: Callable[[], Preparation]) -> Pr
 
 
 def _size(kept: Preparation) -> int | None:
-    """Approximate bytes of ``kept``; None if an index was read, or if the plan is too large."""
+    """Approximate bytes of ``kept`` and its key; None if an index was read, or if it is too large."""
     plan = kept.plan
-    size = int(plan.parts.table.nbytes)
-    return None if plan.report.indexes or plan.shared or size > _LARGEST else size + _OVERHEAD
+    if plan.report.indexes or plan.shared:
+        return None
+    lists = sum(n.array.nbytes for c in plan.spec.conjuncts for n in c.walk() if isinstance(n, Literals))
+    texts = len(kept.answer) + len(kept.offered_keys) + sum(map(len, kept.spark_reader_text))
+    size = int(plan.parts.table.nbytes) + lists + texts + _FIELD * len(plan.spec.schema.fields)
+    return None if size > _LARGEST else size + _OVERHEAD

@@ -145,10 +145,10 @@ class Scan:
         if plan is None and may_be_remembered(self):
             remembered_preparation(self, self._preparation).apply(self)
         else:
-            self._preparation(plan).apply(self)
+            self._preparation(plan)
 
     def _preparation(self, plan: Plan | None = None) -> Preparation:
-        """Run the funnel, unless its result ``plan`` is known, and decide how the rows are read."""
+        """Run the funnel, unless its result ``plan`` is known, decide who reads the rows, and return the decisions."""
         source, options, selected, conjuncts = self.source, self.options, self.selected, self.filters.conjuncts
         self.plan = self._shaped(plan or planned(self, conjuncts, replace(options, audit_percent=0.0)))
         self.residual_reason = native.residual_reason(
