@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.protocol import PartRef
-from tamis.storage.files.recent_bytes import RecentBytes
+from tamis.storage.files.recent_bytes import RecentBytes, spans_to_fetch
 from tamis.storage.object_store import open_store
 from tamis.storage.object_store.store import merged
 
@@ -24,12 +24,12 @@ def clipped(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 @given(st.lists(RANGES, min_size=1, max_size=6))
-def test_every_byte_is_fetched_once_and_is_the_right_one(requests: list[list[tuple[int, int]]]) -> None:
+def test_bytes_are_right_and_hardly_any_is_fetched_twice(requests: list[list[tuple[int, int]]]) -> None:
     source = PartSource(STORE, REF)
     for ranges in map(clipped, requests):
         found = source.get(ranges)
         assert [bytes(view) for view in found] == [DATA[o : o + n] for o, n in ranges]
-    assert source.io.bytes <= len(DATA)
+    assert source.io.bytes <= len(DATA) + sum(n for ranges in requests for _, n in ranges) / 64
     before = source.io.bytes
     for ranges in map(clipped, requests):
         source.get(ranges)
@@ -109,3 +109,33 @@ def test_spans_kept_together_are_those_kept_one_by_one(rounds: list[list[tuple[i
         whole = together.missing([(0, 600)])
         assert whole == alone.missing([(0, 600)])
         assert 600 - sum(size for _, size in whole) <= 150
+
+
+def test_a_long_range_of_which_little_is_kept_is_read_whole_and_not_copied() -> None:
+    source = PartSource(STORE, REF)
+    source.get([(0, 1_000)])
+    (view,) = source.get([(500, 64_000)])
+    assert bytes(view) == DATA[500:64_500]
+    assert source.io.bytes == 65_000
+    assert source._recent._size == 64_500  # each byte is kept once
+    assert bytes(source.get([(0, 64_500)])[0]) == DATA[:64_500]
+    assert source.io.bytes == 65_000
+    source.get([(64_000, 20_000)])
+    assert source.io.bytes == 65_000 + 19_500  # more than a little was kept
+
+
+@given(st.lists(st.tuples(st.integers(0, 900), st.integers(1, 600)), max_size=6), st.data())
+def test_spans_to_fetch_hold_all_that_is_missing(kept: list[tuple[int, int]], data: st.DataObject) -> None:
+    recent = RecentBytes()
+    for offset, length in kept:
+        for at, size in recent.missing([(offset, length // 40 + 1)]):
+            recent.add(at, memoryview(DATA)[at : at + size])
+    spans = merged(data.draw(st.lists(st.tuples(st.integers(0, 900), st.integers(1, 600)), min_size=1, max_size=3)), 0)
+    missing = recent.missing(spans)
+    asked = spans_to_fetch(spans, missing)
+    assert asked == sorted(asked)
+    assert all(one in spans or one in missing for one in asked)
+    wanted = {byte for at, size in missing for byte in range(at, at + size)}
+    fetched = [byte for at, size in asked for byte in range(at, at + size)]
+    assert wanted <= set(fetched)
+    assert len(fetched) - len(wanted) <= sum(size for _, size in spans) / 64

@@ -20,7 +20,7 @@ import pyarrow as pa
 from tamis.errors import CorruptData, NotFound, StoreUnavailable, TamisError
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.protocol import IoCounters, PartRef
-from tamis.storage.files.recent_bytes import RecentBytes
+from tamis.storage.files.recent_bytes import RecentBytes, spans_to_fetch
 from tamis.storage.object_store.relative_paths import is_inside
 from tamis.storage.object_store.store import Entry, merged
 
@@ -146,13 +146,15 @@ class PartSource:
         with self._lock:
             recent = self._recent
             missing, changes = recent.missing(spans), recent.changes
-            found = recent.overlapping([] if missing == spans else spans)
-        fetched = [(offset, data) for (offset, _), data in zip(missing, self._views(missing), strict=True)]
+            asked = spans_to_fetch(spans, missing)
+            whole = set(asked)
+            found = recent.overlapping([span for span in spans if span not in whole])
+        fetched = [(offset, data) for (offset, _), data in zip(asked, self._views(asked), strict=True)]
         found.add_all(fetched)
         with self._lock:
-            again = missing if recent.changes == changes else recent.missing(missing)
-            if again != missing:  # another thread has fetched some of it
-                fetched = [(offset, found.joined(offset, length)) for offset, length in again]
+            still = missing if recent.changes == changes else recent.missing(missing)
+            if still != asked:  # some of it was kept, or another thread has fetched it
+                fetched = [(offset, found.joined(offset, length)) for offset, length in still]
             recent.add_all(fetched)
         return [found.joined(offset, length) for offset, length in ranges]
 

@@ -1,4 +1,4 @@
-"""The byte ranges of one file that were fetched last, so that no byte of them is fetched again.
+"""The byte ranges of one file that were fetched last, so that they are not fetched again (``spans_to_fetch``).
 
 A lazy reader asks for the leaders of some blocks first and for their followers afterwards. What both requests
 touch (the gap between two nearby ranges, the rest of a checksummed chunk, a stripe's footer) would otherwise be
@@ -12,8 +12,12 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+from tamis.storage.object_store.pooled_memory import writable_memory
+
 LIMIT = 32 * 2**20
 """Bytes that are kept of one open file; the oldest are dropped first."""
+_LITTLE = 64
+"""A span of which at most one part in so many is kept is fetched whole."""
 
 Range = tuple[int, int]
 """Offset and length."""
@@ -80,10 +84,10 @@ class RecentBytes:
             return whole
         if self.missing([(offset, length)]):
             raise LookupError(f"{length} bytes from {offset} are not kept as a whole")
-        data = bytearray(length)
+        data = writable_memory(length)
         for start, view in self._pieces(offset, offset + length):
             data[start - offset : start - offset + len(view)] = view
-        return memoryview(data)
+        return data.toreadonly()
 
     def _pieces(self, offset: int, end: int) -> Iterator[tuple[int, memoryview]]:
         """Yield what is kept of these bytes, each piece with its start."""
@@ -134,3 +138,21 @@ class RecentBytes:
         at = bisect_right(self._starts, offset) - 1
         self._size -= len(self._spans[at])
         del self._starts[at], self._spans[at]
+
+
+def spans_to_fetch(spans: Sequence[Range], missing: Sequence[Range]) -> list[Range]:
+    """Return what to fetch of these sorted spans: what is missing, or a whole span of which little is kept.
+
+    A span with a kept piece at its edge is put together by a copy, which takes longer than to read those few bytes
+    again; a kept piece in its middle makes two requests of one.
+    """
+    out: list[Range] = []
+    at = 0
+    for offset, length in spans:
+        first = at
+        while at < len(missing) and missing[at][0] < offset + length:
+            at += 1
+        here = missing[first:at]
+        kept = length - sum(n for _, n in here)
+        out += [(offset, length)] if here and kept * _LITTLE <= length else here
+    return out

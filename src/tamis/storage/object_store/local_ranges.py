@@ -9,13 +9,10 @@ import os
 import re
 from collections.abc import Sequence
 
-import pyarrow as pa
+from tamis.storage.object_store.pooled_memory import POOLED, writable_memory
 
 LARGEST = 2**30
 """Largest range, in bytes, that a single read returns in full."""
-
-_POOLED = 128 * 2**10
-"""Bytes from which memory is mapped for each object."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*")
 """Keys that are file names verbatim, as Tamis writes them; a store may escape other keys."""
@@ -36,12 +33,7 @@ def read_here(path: str, spans: Sequence[tuple[int, int]]) -> list[memoryview]:
 
 
 def _read(file: int, offset: int, length: int) -> memoryview:
-    """Read one range, a large one into memory of Arrow's pool.
-
-    The pool keeps memory that was freed. A bytes object of this size is mapped and unmapped each time, and the system
-    clears its pages before they are written, which takes several times as long as reading them.
-    """
-    if length < _POOLED or not hasattr(os, "preadv"):
+    if length < POOLED or not hasattr(os, "preadv"):
         return memoryview(os.pread(file, length, offset))
-    data = memoryview(pa.allocate_buffer(length)).cast("B")
+    data = writable_memory(length)
     return data[: os.preadv(file, [data], offset)].toreadonly()

@@ -1,0 +1,17 @@
+"""Memory for the bytes of a file, from Arrow's pool where it is large.
+
+The pool keeps memory that was freed. A bytes object of this size is mapped and unmapped each time, and the system
+clears its pages before they are written, which takes several times as long as copying into them.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+POOLED = 128 * 2**10
+"""Bytes from which memory is mapped for each object."""
+
+
+def writable_memory(length: int) -> memoryview:
+    """Return this many bytes of memory; their content is undefined."""
+    return memoryview(bytearray(length)) if length < POOLED else memoryview(pa.allocate_buffer(length)).cast("B")
