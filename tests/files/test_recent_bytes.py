@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.protocol import PartRef
-from tamis.storage.files.recent_bytes import RecentBytes, spans_to_fetch
+from tamis.storage.files.recent_bytes import RecentBytes
 from tamis.storage.object_store import open_store
 from tamis.storage.object_store.store import merged
 
@@ -16,6 +19,8 @@ DATA = bytes(n * 7919 % 251 for n in range(100_000))
 STORE = open_store("memory://recent")
 STORE.put("data/p", DATA)
 REF = PartRef("p", "data/p", "parquet", 0, 1, len(DATA))
+Spans: TypeAlias = list[tuple[int, int]]
+Targets: TypeAlias = Mapping[tuple[int, int], memoryview]
 RANGES = st.lists(st.tuples(st.integers(0, 99_999), st.integers(0, 40_000)), min_size=1, max_size=4)
 
 
@@ -24,12 +29,12 @@ def clipped(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 @given(st.lists(RANGES, min_size=1, max_size=6))
-def test_bytes_are_right_and_hardly_any_is_fetched_twice(requests: list[list[tuple[int, int]]]) -> None:
+def test_every_byte_is_fetched_once_and_is_the_right_one(requests: list[list[tuple[int, int]]]) -> None:
     source = PartSource(STORE, REF)
     for ranges in map(clipped, requests):
         found = source.get(ranges)
         assert [bytes(view) for view in found] == [DATA[o : o + n] for o, n in ranges]
-    assert source.io.bytes <= len(DATA) + sum(n for ranges in requests for _, n in ranges) / 64
+    assert source.io.bytes <= len(DATA)
     before = source.io.bytes
     for ranges in map(clipped, requests):
         source.get(ranges)
@@ -43,11 +48,11 @@ def test_bytes_that_others_drop_meanwhile_are_right(limit: int, data: st.DataObj
     source._recent = RecentBytes(limit)
     fetch, ranges = source._views, st.tuples(st.integers(0, 400), st.integers(1, 300))
 
-    def fetch_beside_another(missing: list[tuple[int, int]]) -> list[memoryview]:
+    def fetch_beside_another(missing: Spans, targets: Targets) -> list[memoryview]:
         source._views = fetch  # type: ignore[method-assign]
         offset = data.draw(st.integers(0, 50_000))
         assert bytes(source.get([(offset, limit)])[0]) == DATA[offset : offset + limit]
-        return fetch(missing)
+        return fetch(missing, targets)
 
     for _ in range(4):
         source._views = fetch_beside_another  # type: ignore[assignment, method-assign]
@@ -59,10 +64,10 @@ def test_bytes_that_another_read_fetches_meanwhile_are_kept_once() -> None:
     source = PartSource(STORE, REF)
     fetch = source._views
 
-    def fetch_beside_another(missing: list[tuple[int, int]]) -> list[memoryview]:
+    def fetch_beside_another(missing: Spans, targets: Targets) -> list[memoryview]:
         source._views = fetch  # type: ignore[method-assign]
         source.get([(0, 100)])
-        return fetch(missing)
+        return fetch(missing, targets)
 
     source._views = fetch_beside_another  # type: ignore[assignment, method-assign]
     assert bytes(source.get([(50, 100)])[0]) == DATA[50:150]
@@ -109,33 +114,3 @@ def test_spans_kept_together_are_those_kept_one_by_one(rounds: list[list[tuple[i
         whole = together.missing([(0, 600)])
         assert whole == alone.missing([(0, 600)])
         assert 600 - sum(size for _, size in whole) <= 150
-
-
-def test_a_long_range_of_which_little_is_kept_is_read_whole_and_not_copied() -> None:
-    source = PartSource(STORE, REF)
-    source.get([(0, 1_000)])
-    (view,) = source.get([(500, 64_000)])
-    assert bytes(view) == DATA[500:64_500]
-    assert source.io.bytes == 65_000
-    assert source._recent._size == 64_500  # each byte is kept once
-    assert bytes(source.get([(0, 64_500)])[0]) == DATA[:64_500]
-    assert source.io.bytes == 65_000
-    source.get([(64_000, 20_000)])
-    assert source.io.bytes == 65_000 + 19_500  # more than a little was kept
-
-
-@given(st.lists(st.tuples(st.integers(0, 900), st.integers(1, 600)), max_size=6), st.data())
-def test_spans_to_fetch_hold_all_that_is_missing(kept: list[tuple[int, int]], data: st.DataObject) -> None:
-    recent = RecentBytes()
-    for offset, length in kept:
-        for at, size in recent.missing([(offset, length // 40 + 1)]):
-            recent.add(at, memoryview(DATA)[at : at + size])
-    spans = merged(data.draw(st.lists(st.tuples(st.integers(0, 900), st.integers(1, 600)), min_size=1, max_size=3)), 0)
-    missing = recent.missing(spans)
-    asked = spans_to_fetch(spans, missing)
-    assert asked == sorted(asked)
-    assert all(one in spans or one in missing for one in asked)
-    wanted = {byte for at, size in missing for byte in range(at, at + size)}
-    fetched = [byte for at, size in asked for byte in range(at, at + size)]
-    assert wanted <= set(fetched)
-    assert len(fetched) - len(wanted) <= sum(size for _, size in spans) / 64

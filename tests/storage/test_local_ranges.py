@@ -25,7 +25,7 @@ def test_ranges_are_the_bytes_cut_short_at_the_end(
     pool_from(monkeypatch, pooled)
     file = tmp_path / "data"
     file.write_bytes(DATA)
-    for view, (offset, length) in zip(read_here(str(file), spans), spans, strict=True):
+    for view, (offset, length) in zip(read_here(str(file), spans, {}), spans, strict=True):
         assert view == DATA[offset : offset + length], "also as numbers: bytes above 127 are not negative"
         assert (view.readonly, view.format, view.nbytes) == (True, "B", len(DATA[offset : offset + length]))
 
@@ -35,4 +35,16 @@ def test_a_range_behind_the_end_is_empty(tmp_path: Path, monkeypatch: pytest.Mon
     pool_from(monkeypatch, pooled)
     file = tmp_path / "data"
     file.write_bytes(DATA)
-    assert [bytes(view) for view in read_here(str(file), [(len(DATA), 10), (len(DATA) + 5, 10)])] == [b"", b""]
+    assert [bytes(view) for view in read_here(str(file), [(len(DATA), 10), (len(DATA) + 5, 10)], {})] == [b"", b""]
+
+
+def test_a_range_with_a_target_is_read_into_it(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_bytes(DATA)
+    whole = memoryview(bytearray(500))
+    views = read_here(str(file), [(300, 100), (7, 20)], {(300, 100): whole[50:150]})
+    assert [bytes(view) for view in views] == [DATA[300:400], DATA[7:27]]
+    assert bytes(whole) == bytes(50) + DATA[300:400] + bytes(350)
+    assert views[0].readonly
+    (short,) = read_here(str(file), [(len(DATA) - 7, 100)], {(len(DATA) - 7, 100): whole[:100]})
+    assert bytes(short) == DATA[-7:]

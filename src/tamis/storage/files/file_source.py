@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from tamis.errors import CorruptData, NotFound, StoreUnavailable, TamisError
 from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.joined_ranges import join_in_place
 from tamis.storage.files.protocol import IoCounters, PartRef
-from tamis.storage.files.recent_bytes import RecentBytes, spans_to_fetch
+from tamis.storage.files.recent_bytes import RecentBytes
 from tamis.storage.object_store.relative_paths import is_inside
 from tamis.storage.object_store.store import Entry, merged
 
@@ -146,23 +147,29 @@ class PartSource:
         with self._lock:
             recent = self._recent
             missing, changes = recent.missing(spans), recent.changes
-            asked = spans_to_fetch(spans, missing)
-            whole = set(asked)
-            found = recent.overlapping([span for span in spans if span not in whole])
-        fetched = [(offset, data) for (offset, _), data in zip(asked, self._views(asked), strict=True)]
+            found = recent.overlapping([] if missing == spans else spans)
+        joined = join_in_place(ranges, missing, found)
+        views = self._views(missing, joined.targets)
+        fetched = [(offset, data) for (offset, _), data in zip(missing, views, strict=True)]
         found.add_all(fetched)
         with self._lock:
-            still = missing if recent.changes == changes else recent.missing(missing)
-            if still != asked:  # some of it was kept, or another thread has fetched it
-                fetched = [(offset, found.joined(offset, length)) for offset, length in still]
+            again = missing if recent.changes == changes else recent.missing(missing)
+            if again != missing:  # another thread has fetched some of it
+                fetched = [(offset, found.joined(offset, length)) for offset, length in again]
             recent.add_all(fetched)
-        return [found.joined(offset, length) for offset, length in ranges]
+        wholes = joined.wholes
+        return [wholes[r].toreadonly() if r in wholes else found.joined(*r) for r in ranges]
 
-    def _views(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+    def _views(
+        self, ranges: Sequence[tuple[int, int]], targets: Mapping[tuple[int, int], memoryview]
+    ) -> list[memoryview]:
+        def read() -> list[memoryview]:
+            return list(self._store.views(self.ref.path, ranges, gap=0, etag=self.ref.etag, targets=targets))
+
         try:
-            return list(self._store.views(self.ref.path, ranges, gap=0, etag=self.ref.etag))
+            return read()
         except CorruptData:  # a short response, or a short object
-            return list(self._store.views(self.ref.path, ranges, gap=0, etag=self.ref.etag))
+            return read()
 
     def forget(self) -> None:
         """Ask the store for every byte again from now on."""

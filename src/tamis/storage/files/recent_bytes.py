@@ -1,4 +1,4 @@
-"""The byte ranges of one file that were fetched last, so that they are not fetched again (``spans_to_fetch``).
+"""The byte ranges of one file that were fetched last, so that no byte of them is fetched again.
 
 A lazy reader asks for the leaders of some blocks first and for their followers afterwards. What both requests
 touch (the gap between two nearby ranges, the rest of a checksummed chunk, a stripe's footer) would otherwise be
@@ -16,9 +16,6 @@ from tamis.storage.object_store.pooled_memory import writable_memory
 
 LIMIT = 32 * 2**20
 """Bytes that are kept of one open file; the oldest are dropped first."""
-_LITTLE = 64
-"""A span of which at most one part in so many is kept is fetched whole."""
-
 Range = tuple[int, int]
 """Offset and length."""
 
@@ -73,7 +70,7 @@ class RecentBytes:
         if not spans or self._ends_before(spans[0][0]):
             return out
         for offset, length in spans:
-            for start, view in self._pieces(offset, offset + length):
+            for start, view in self.pieces_within(offset, offset + length):
                 out.add(start, view)
         return out
 
@@ -85,17 +82,20 @@ class RecentBytes:
         if self.missing([(offset, length)]):
             raise LookupError(f"{length} bytes from {offset} are not kept as a whole")
         data = writable_memory(length)
-        for start, view in self._pieces(offset, offset + length):
+        for start, view in self.pieces_within(offset, offset + length):
             data[start - offset : start - offset + len(view)] = view
         return data.toreadonly()
 
-    def _pieces(self, offset: int, end: int) -> Iterator[tuple[int, memoryview]]:
+    def pieces_within(self, offset: int, end: int) -> Iterator[tuple[int, memoryview]]:
         """Yield what is kept of these bytes, each piece with its start."""
         for start, stop in self._within(offset, end):
             low, high = max(start, offset), min(stop, end)
             view = self._view(low, high - low)
             assert view is not None
             yield low, view
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
 
     def _view(self, offset: int, length: int) -> memoryview | None:
         at = bisect_right(self._starts, offset) - 1
@@ -138,21 +138,3 @@ class RecentBytes:
         at = bisect_right(self._starts, offset) - 1
         self._size -= len(self._spans[at])
         del self._starts[at], self._spans[at]
-
-
-def spans_to_fetch(spans: Sequence[Range], missing: Sequence[Range]) -> list[Range]:
-    """Return what to fetch of these sorted spans: what is missing, or a whole span of which little is kept.
-
-    A span with a kept piece at its edge is put together by a copy, which takes longer than to read those few bytes
-    again; a kept piece in its middle makes two requests of one.
-    """
-    out: list[Range] = []
-    at = 0
-    for offset, length in spans:
-        first = at
-        while at < len(missing) and missing[at][0] < offset + length:
-            at += 1
-        here = missing[first:at]
-        kept = length - sum(n for _, n in here)
-        out += [(offset, length)] if here and kept * _LITTLE <= length else here
-    return out

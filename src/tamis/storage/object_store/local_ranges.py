@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tamis.storage.object_store.pooled_memory import POOLED, writable_memory
 
@@ -23,17 +23,22 @@ def readable_here(key: str, spans: Sequence[tuple[int, int]]) -> bool:
     return hasattr(os, "pread") and _PLAIN.fullmatch(key) is not None and all(length <= LARGEST for _, length in spans)
 
 
-def read_here(path: str, spans: Sequence[tuple[int, int]]) -> list[memoryview]:
-    """Read the bytes of each (offset, length), cut short at the end of the file. Raises ``OSError``."""
+def read_here(
+    path: str, spans: Sequence[tuple[int, int]], targets: Mapping[tuple[int, int], memoryview]
+) -> list[memoryview]:
+    """Read the bytes of each (offset, length), cut short at the end of the file. Raises ``OSError``.
+
+    A span that has a target is read into that memory.
+    """
     file = os.open(path, os.O_RDONLY)
     try:
-        return [_read(file, offset, length) for offset, length in spans]
+        return [_read(file, offset, length, targets.get((offset, length))) for offset, length in spans]
     finally:
         os.close(file)
 
 
-def _read(file: int, offset: int, length: int) -> memoryview:
-    if length < POOLED or not hasattr(os, "preadv"):
+def _read(file: int, offset: int, length: int, target: memoryview | None) -> memoryview:
+    if not hasattr(os, "preadv") or (target is None and length < POOLED):
         return memoryview(os.pread(file, length, offset))
-    data = writable_memory(length)
+    data = writable_memory(length) if target is None else target
     return data[: os.preadv(file, [data], offset)].toreadonly()

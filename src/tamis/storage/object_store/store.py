@@ -11,6 +11,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import obstore
@@ -31,6 +32,7 @@ Larger tables are stored in files and read by ranges.
 """
 
 GAP_LOCAL, GAP_REMOTE = 16 * 2**10, 2**20
+_NO_TARGETS: Mapping[tuple[int, int], memoryview] = MappingProxyType({})
 
 
 class Entry(NamedTuple):
@@ -149,18 +151,24 @@ class Store:
         return [bytes(view) for view in self.views(path, ranges)]
 
     def views(
-        self, path: str, ranges: Sequence[tuple[int, int]], gap: int | None = None, etag: str | None = None
+        self,
+        path: str,
+        ranges: Sequence[tuple[int, int]],
+        gap: int | None = None,
+        etag: str | None = None,
+        targets: Mapping[tuple[int, int], memoryview] = _NO_TARGETS,
     ) -> list[memoryview]:
         """Return the ranges as ``get_ranges`` does, but as views into the fetched spans, without copying.
 
         Ranges at most ``gap`` bytes apart are merged; by default, as many as the store finds cheap. With ``etag``,
-        raises ``CorruptData`` (``OBJECT_CHANGED``) if the object is in another state.
+        raises ``CorruptData`` (``OBJECT_CHANGED``) if the object is in another state. The bytes of a range in
+        ``targets`` are also in that memory; those of a local file that is not merged are read into it.
         """
         wanted = [r for r in ranges if r[1] > 0]
         spans = merged(wanted, self.gap if gap is None else gap)
         chunks: list[memoryview] = []
         if spans:
-            chunks = self._run("read", path, lambda store, key: self._fetched(store, key, spans, etag))
+            chunks = self._run("read", path, lambda store, key: self._fetched(store, key, spans, etag, targets))
         self.io.add(read=sum(len(c) for c in chunks), requests=max(0, len(chunks) - 1))
         if [len(c) for c in chunks] != [n for _, n in spans]:
             raise CorruptData(
@@ -170,16 +178,27 @@ class Store:
                 remedy="Restore it from a backup.",
             )
         starts = [start for start, _ in spans]
-        return [_cut(offset, length, starts, chunks) for offset, length in ranges]
+        views = [_cut(offset, length, starts, chunks) for offset, length in ranges]
+        for span, view in zip(ranges, views, strict=True) if targets else ():
+            if span in targets and view.obj is not targets[span].obj:
+                targets[span][:] = view
+        return views
 
-    def _fetched(self, store: Any, key: str, spans: Sequence[tuple[int, int]], etag: str | None) -> list[memoryview]:
+    def _fetched(
+        self,
+        store: Any,
+        key: str,
+        spans: Sequence[tuple[int, int]],
+        etag: str | None,
+        targets: Mapping[tuple[int, int], memoryview],
+    ) -> list[memoryview]:
         if etag is not None:
             (start, length), *rest = spans
             options = {"range": (start, start + length), "if_match": etag}
             first = memoryview(obstore.get(store, key, options=options).bytes())
-            return [first, *(self._fetched(store, key, rest, None) if rest else ())]
+            return [first, *(self._fetched(store, key, rest, None, targets) if rest else ())]
         if self.location.scheme == "file" and readable_here(key, spans):
-            return read_here(f"{self.location.path}/{key}", spans)
+            return read_here(f"{self.location.path}/{key}", spans, targets)
         starts, lengths = [s for s, _ in spans], [n for _, n in spans]
         return [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)]
 
