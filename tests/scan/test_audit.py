@@ -46,7 +46,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
         noise = np.random.default_rng(first).integers(0, 2**14, ROWS)
         made.append(
             pa.concat_tables(
-                pa.table({"n": half, "even": half // 2 * 2, "pad": ["x" * 400] * ROWS, "noise": noise})
+                pa.table({"n": half, "even": half // 2 * 2, "pad": ["x" * 800] * ROWS, "noise": noise})
                 for half in np.split(n, rows // ROWS)
             )
         )

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 import tamis
 
-BLOCK, BLOCKS = 16_384, 7  # rows of 40 columns: see write_part.block_rows_for
+BLOCK, BLOCKS = 16_384, 7  # rows of 70 columns: see write_part.block_rows_for
 
 ROWS = BLOCK * BLOCKS
 
 
-def wide(folder: Path, columns: int = 40, segments: int = 1, form: str = "parquet") -> Any:
+def wide(folder: Path, columns: int = 70, segments: int = 1, form: str = "parquet") -> Any:
     """``k`` matches no statistics, ``hit`` is 1 where a test wants it, ``block`` and ``n`` rise, the rest is noise."""
     random = np.random.default_rng(4)
     k = random.integers(0, 2**40, ROWS) * 2

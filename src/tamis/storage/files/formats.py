@@ -57,7 +57,7 @@ def _with_fields(name: str) -> Callable[[pa.Schema], None]:
 
 
 FORMATS: dict[str, Format] = {
-    "parquet": Format("parquet", ParquetPartWriter, open_parquet, _with_fields("Parquet"), 8 * 2**20),
+    "parquet": Format("parquet", ParquetPartWriter, open_parquet, _with_fields("Parquet"), 16 * 2**20),
     "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex),
     "orc": Format("orc", OrcPartWriter, open_orc, _with_fields("ORC")),
 }
