@@ -18,7 +18,16 @@ def test_what_is_not_named_keeps_its_default() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["nothing=3", "block_rows", "block_rows=", "block_rows=0", "block_rows=-1", "block_rows=many"]
+    "text",
+    [
+        "nothing=3",
+        "block_rows",
+        "block_rows=",
+        "block_rows=0",
+        "block_rows=-1",
+        "block_rows=many",
+        "largest_block_rows=1048577",
+    ],
 )
 def test_what_means_nothing_is_refused_by_name(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:

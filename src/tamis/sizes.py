@@ -18,6 +18,9 @@ from tamis.world import world
 
 VARIABLE = "TAMIS_SIZES"
 
+MOST_BLOCK_ROWS = 2**20
+"""Rows of a block beyond which the Parquet library would make two row groups of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class InternalSizes:
@@ -159,6 +162,13 @@ def parse_sizes(text: str) -> InternalSizes:
                 remedy="Give name=number, separated by commas, each number at least 1; names are: "
                 + ", ".join(sorted(known))
                 + ".",
+            )
+        if name.strip().endswith("block_rows") and int(value) > MOST_BLOCK_ROWS:
+            raise InvalidInput(
+                f"{VARIABLE} gives a block more rows than a Parquet row group can have: {entry!r}.",
+                code="BAD_SIZES",
+                name=name.strip(),
+                remedy=f"Give {name.strip()} at most {MOST_BLOCK_ROWS}.",
             )
         found[name.strip()] = int(value)
     return InternalSizes(**found)

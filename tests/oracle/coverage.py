@@ -66,8 +66,8 @@ def watch() -> None:
     setattr(Scan, "register", register)  # noqa: B010  # mypy takes an assignment for an error
     narrowed = Scan._narrowed
 
-    def narrow(scan: Scan, keys: Any) -> Any:
-        made = narrowed(scan, keys)
+    def narrow(scan: Scan, now: str, keys: Any) -> Any:
+        made = narrowed(scan, now, keys)
         if made is not None:
             setattr(made.plan.report, NOTE, kind_of(scan))
         return made

@@ -17,7 +17,7 @@ from tamis.core.expr import Call, Column, Literals
 from tamis.core.types import BOOLEAN, LONG
 from tamis.engine.scan import Report
 from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.scan.join_keys import INTERFACE, TASK_BYTES, Handover, Narrowed, key_conjuncts, light
+from tamis.spark.scan.join_keys import INTERFACE, TASK_BYTES, Handover, Narrowed, execution, key_conjuncts, light
 
 pytestmark = pytest.mark.spark
 
@@ -390,6 +390,8 @@ def test_a_large_set_of_keys_keeps_no_small_one_from_travelling() -> None:
 def test_a_handover_is_taken_once(keyed: Any) -> None:
     waiting = Handover()
     narrowed = Narrowed("n", (), None, None)  # type: ignore[arg-type]  # nothing looks inside
-    waiting.put(narrowed)
+    waiting.put(execution(), narrowed)
     assert waiting.take() is narrowed
+    assert waiting.take() is None
+    waiting.put("another execution", narrowed)
     assert waiting.take() is None

@@ -168,11 +168,11 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
     def append(self, data: Any, *, merge_schema: bool = False) -> Result:
         """Append the rows of any Arrow stream or Spark DataFrame.
 
-        Arrow streams are written locally in bounded memory, DataFrames by the executors. Rows are interpreted
-        under the schema that this object holds: columns that the table has dropped since are dropped from
-        them, and columns added since get their default. With ``merge_schema``, columns that ``data`` has and
-        the table lacks are added first, and columns that have a wider type in ``data`` are widened by the
-        rules of ``alter().widen``. Raises ``SchemaMismatch`` for data that does not fit.
+        Arrow streams are written locally in bounded memory, DataFrames by the executors. The memory of a batch must
+        not change before the call returns. Rows are interpreted under the schema that this object holds: columns
+        that the table has dropped since are dropped from them, and columns added since get their default. With
+        ``merge_schema``, columns that only ``data`` has are added first, and columns that have a wider type in
+        ``data`` are widened by the rules of ``alter().widen``. Raises ``SchemaMismatch`` for data that does not fit.
         """
         if is_spark(data):
             return self._by_spark("append", data, merge_schema=merge_schema)

@@ -250,8 +250,9 @@ class Handover:
     def __init__(self) -> None:
         self._mine = threading.local()
 
-    def put(self, narrowed: Narrowed | None) -> None:
-        self._mine.waiting = (execution(), narrowed)
+    def put(self, now: str, narrowed: Narrowed | None) -> None:
+        """Keep ``narrowed`` for the next batch of the SQL execution ``now``."""
+        self._mine.waiting = (now, narrowed)
 
     def take(self) -> Narrowed | None:
         """Return, once, what was put for the current execution."""

@@ -340,7 +340,8 @@ class Scan:
 
     def filter(self, predicates: Any) -> None:
         """Take the join keys of one execution. The next batch reads only what can hold them."""
-        self._handover.put(self._narrowed(key_conjuncts(self._owner, predicates, self.source.schema)))
+        now = execution()
+        self._handover.put(now, self._narrowed(now, key_conjuncts(self._owner, predicates, self.source.schema)))
 
     def runtime_filtered(self, column: str, keys: int) -> Any:
         """A Java scan of the same rows that reads by keys, made once; None to use this scan.
@@ -375,7 +376,7 @@ class Scan:
         made.read_options = self.read_options
         return made.java()
 
-    def _narrowed(self, keys: tuple[Expr, ...]) -> Narrowed | None:
+    def _narrowed(self, now: str, keys: tuple[Expr, ...]) -> Narrowed | None:
         if not keys:
             return None
         options = self.options
@@ -386,7 +387,6 @@ class Scan:
         self._tell_reader(plan)
         made = Narrowed(scan_id(), keys, plan, self._cut(plan))
         size, rows = self._sizes_of(plan)
-        now = execution()
         self._metrics.narrow(now, plan.report)
         self._ledger.narrow(self.java_key, now, Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
         return made
