@@ -23,7 +23,7 @@ from tests.conftest import IN_CI, java_problem
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-EVERY_PUSH = {"README.md", "quick-start.md"}
+EVERY_PUSH = {"README.md"}
 """Pages with a Spark session that every push runs. Each such page starts a JVM of its own, so the others wait for a merge."""
 RUNNABLE = [page for page in PAGES if re.search("^```(python|sql|console)$", page.read_text(), re.MULTILINE)]
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
