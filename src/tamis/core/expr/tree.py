@@ -6,6 +6,7 @@ statistics) start here. Names of functions are those of the catalogue (``tamis.c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -85,6 +86,18 @@ class Element(Expr):
     name: str
 
 
+def _is_same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)  # noqa: PLR0124  # NaN
+    return type(a) is type(b) and bool(a == b)
+
+
+def _in_bits(array: Any) -> Any:
+    """Return the array with fractions as their bits, so that -0.0 is not 0.0, and NaN is itself."""
+    bits = {"double": "int64", "float": "int32"}.get(str(array.type))
+    return array if bits is None else array.view(bits)
+
+
 @dataclass(frozen=True, slots=True)
 class Literal(Expr):
     """A constant.
@@ -101,6 +114,13 @@ class Literal(Expr):
     False for the result of a cast, which has the precision of its type.
     """
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same constant. Zeros of two signs are not, since their texts and quotients differ."""
+        return isinstance(other, Literal) and self.type == other.type and _is_same(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.value if self.value == self.value else None))  # NaN
+
 
 @dataclass(frozen=True, slots=True)
 class Literals(Expr):
@@ -112,7 +132,10 @@ class Literals(Expr):
     array: Any
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literals) and self.type == other.type and bool(self.array.equals(other.array))
+        if not isinstance(other, Literals) or self.type != other.type:
+            return False
+        mine, theirs = _in_bits(self.array), _in_bits(other.array)
+        return bool(mine.equals(theirs))
 
     def __hash__(self) -> int:
         return hash((self.type, len(self.array)))
