@@ -96,7 +96,9 @@ def main() -> None:
         Figure("the slowest query: tamis / Spark Parquet", max(ratios), "×", EACH),
         Figure("sum of times: tamis / Spark Parquet", total["tamis"] / total["spark"], "×"),
     ]
-    record("tpcds", figures, {"data": source.name, "queries": detail, "rows_equal": True})
+    scale = source.name.rpartition("-")[2]
+    name = "tpcds" if scale == "1" else f"tpcds_{scale}"
+    record(name, figures, {"data": source.name, "queries": detail, "rows_equal": True})
 
 
 if __name__ == "__main__":
