@@ -16,6 +16,7 @@ from tamis.storage.object_store.pooled_memory import writable_memory
 
 LIMIT = 32 * 2**20
 """Bytes that are kept of one open file; the oldest are dropped first."""
+
 Range = tuple[int, int]
 """Offset and length."""
 
