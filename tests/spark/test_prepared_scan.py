@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.core.stats import kept_statistics
 from tamis.engine.scan import plan
+from tamis.errors import StoreUnavailable
 
 pytestmark = pytest.mark.spark
 
@@ -149,6 +151,105 @@ def test_a_long_list_is_not_remembered(lake: Any, table: tamis.Table, plans: lis
     planned = len(plans)
     assert len(lake.rows(text)) == 5
     assert len(plans) == 2 * planned
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        " OR ".join(f"(n = {n} AND s > '{n}')" for n in range(500)),
+        f"s < 's{'2' * 300_000}'",
+    ],
+)
+def test_large_filters_are_not_remembered(lake: Any, table: tamis.Table, plans: list[Any], where: str) -> None:
+    """The cache must not hold more bytes than it counts: nodes of a filter take memory, and long texts."""
+    text = f"SELECT n FROM lake.db.t WITH ('tamis.read.lazy' = 'on') WHERE {where}"
+    first = sorted(lake.rows(text))
+    planned = len(plans)
+    assert sorted(lake.rows(text)) == first
+    assert len(plans) == 2 * planned
+
+
+def test_a_table_with_a_nested_default_is_read(lake: Any, table: tamis.Table) -> None:
+    """Schemas are part of the key, and JSON lists and objects have no hash."""
+    lake.sql("ALTER TABLE lake.db.t ADD COLUMN words ARRAY<STRING> DEFAULT array('x', 'y')")
+    lake.sql("ALTER TABLE lake.db.t ADD COLUMN pair STRUCT<a: INT> DEFAULT named_struct('a', 7)")
+    for _ in range(2):
+        assert len(lake.rows(QUERY)) == 10
+        assert lake.rows("SELECT words, pair.a FROM lake.db.t WHERE n = 20") == [(["x", "y"], 7)]
+
+
+def test_reports_do_not_share_what_was_read_before_the_first_task(lake: Any, table: tamis.Table) -> None:
+    """The driver looks at the best parts of a top-N scan, and each execution reports its own look."""
+    mixed = tamis.create(lake.folder / "db" / "mixed", pa.schema([("n", pa.int64()), ("s", pa.string())]))
+    for start in range(4):
+        mixed.append(pa.table({"n": range(start, 400, 4), "s": ["x"] * 100}))
+    seen = []
+    for _ in range(3):
+        assert lake.rows("SELECT n, s FROM lake.db.mixed ORDER BY n LIMIT 2") == [(0, "x"), (1, "x")]
+        seen.append(tamis.reports(1)[0].rows.leader)
+    assert seen[0] > 0
+    assert seen == [seen[0]] * 3
+
+
+def test_a_folder_that_becomes_that_of_a_backup_has_its_rows(lake: Any, table: tamis.Table, tmp_path: Path) -> None:
+    """The same table and the same version, but another commit."""
+    here, backup = lake.folder / "db" / "t", tmp_path / "backup"
+    shutil.copytree(here, backup)
+    rows = pa.table({"n": [21], "s": ["here"]})
+    table.append(rows)
+    tamis.open(backup).append(rows.set_column(1, "s", pa.array(["there"])))
+    for _ in range(2):
+        assert lake.rows("SELECT s FROM lake.db.t WHERE n = 21 AND s > 't'") == []
+    shutil.rmtree(here)
+    shutil.copytree(backup, here)
+    assert tamis.open(here).scan("n = 21 AND s > 't'").to_arrow()["s"].to_pylist() == ["there"]
+    for _ in range(2):
+        assert lake.rows("SELECT s FROM lake.db.t WHERE n = 21 AND s > 't'") == [("there",)]
+
+
+def test_a_plan_without_statistics_is_not_remembered(
+    lake: Any, table: tamis.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statistics that cannot be read for a moment must not cost their pruning for as long as the version lasts."""
+
+    def unreadable(*_args: Any, **_more: Any) -> Any:
+        raise StoreUnavailable("The store does not answer.", name="manifest", remedy="Try again.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tamis.engine.scan.funnel.decide", unreadable)
+        with pytest.warns(RuntimeWarning, match="Statistics could not be used"):
+            assert len(lake.rows(QUERY)) == 10
+    assert tamis.reports(1)[0].parts.kept == 3
+    assert len(lake.rows(QUERY)) == 10
+    assert tamis.reports(1)[0].parts.kept == 1
+
+
+def test_a_plan_without_its_index_is_not_remembered(
+    lake: Any, table: tamis.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.create_index("by_s", ["s"])
+    text = "SELECT n FROM lake.db.t WITH ('tamis.index.use' = 'lookup') WHERE s IN ('s5', 's25')"
+
+    def unreadable(*_args: Any, **_more: Any) -> Any:
+        raise StoreUnavailable("The store does not answer.", name="index", remedy="Try again.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tamis.engine.secondary_index.index_choice.entries", unreadable)
+        assert sorted(lake.rows(text)) == [(5,), (25,)]
+    assert not tamis.reports(1)[0].indexes
+    assert sorted(lake.rows(text)) == [(5,), (25,)]
+    assert [used["name"] for used in tamis.reports(1)[0].indexes] == ["by_s"]
+
+
+def test_the_columns_of_a_remembered_filter_stay_in_mind(lake: Any, table: tamis.Table) -> None:
+    """Writes keep the statistics of columns that recent filters used, and a remembered plan is a use."""
+    url = str(lake.folder / "db" / "t")
+    assert len(lake.rows(QUERY)) == 10
+    kept_statistics.used(url, [(column, ()) for column in range(1_000, 1_000 + kept_statistics.MOST_PLACES)])
+    by_n = (table.snapshot.schema.find("n")[0].id, "$")
+    assert by_n not in kept_statistics.recent(url)
+    assert len(lake.rows(QUERY)) == 10
+    assert by_n in kept_statistics.recent(url)
 
 
 def test_keys_of_a_join_are_those_of_their_execution(lake: Any, table: tamis.Table) -> None:

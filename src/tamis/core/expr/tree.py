@@ -138,7 +138,8 @@ class Literals(Expr):
         return bool(mine.equals(theirs))
 
     def __hash__(self) -> int:
-        return hash((self.type, len(self.array)))
+        """Includes values: programs ask for many lists of one length, and keys of one hash are compared one by one."""
+        return hash((self.type, len(self.array), self.array.to_string(window=4, skip_new_lines=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class Decision:
     """For each conjunct, why it did not skip the pieces still left; None if there are none."""
     statistics: list[list[str]]
     """For each conjunct, the columns whose statistics it used."""
+    failed: bool = False
+    """Whether statistics could not be read, so that the same question may have a better answer later."""
 
 
 def decide(

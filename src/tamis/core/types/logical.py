@@ -181,7 +181,7 @@ class Field:
     ``id`` is its identity and is never reused; ``name`` is only its current name. ``initial_default`` is the
     value (as JSON of its type) in parts older than the column; ``write_default`` is the SQL text used by
     later writes; ``generated`` computes the values of a generated column, ``identity`` numbers those of an
-    identity column.
+    identity column. The hash leaves out ``initial_default``, which is a list or a mapping for nested types.
     """
 
     name: str
@@ -189,7 +189,7 @@ class Field:
     nullable: bool = True
     id: int = NO_ID
     comment: str | None = None
-    initial_default: Any = None
+    initial_default: Any = field(default=None, hash=False)
     write_default: str | None = None
     generated: Generation | None = None
     identity: Identity | None = None

@@ -59,6 +59,8 @@ class Sieved:
     rows_total: int
     segments_by_index: int = 0
     parts_skipped_index: int = 0
+    complete: bool = True
+    """Whether all statistics and indexes that were asked could be read."""
     because: list[Counts] = field(default_factory=list)
     not_skipped_because: list[Counts] = field(default_factory=list)
 
@@ -81,9 +83,9 @@ def sieve(
     tally = _Tally(conjuncts, options)
     schemas = {schema.schema_id: schema for schema in snapshot.head.schemas}
     parts_per_segment = _ints(segments, "parts")
-    skip = np.zeros(len(segments), dtype=np.bool_)
+    skip, complete = np.zeros(len(segments), dtype=np.bool_), True
     documents = document_columns(active)
-    _remember_places(snapshot.store.url, active, documents)
+    remember_places(snapshot.store.url, active)
     # A segment's parts have statistics at least as tight. Its union may save reading them if they are many or in files.
     few = parts_per_segment.sum() <= FEW_PARTS and snapshot.in_log
     if active and not few and (len(segments) > 1 or parts_per_segment.sum() >= MANY_PARTS):
@@ -94,7 +96,7 @@ def sieve(
             now,
             len(segments),
         )
-        skip = decision.none
+        skip, complete = decision.none, not decision.failed
         tally.count(decision, parts_per_segment)
     audited = options.audit_percent > 0
     # Without statistics, no later stage (limit, order, aggregates, estimates) can decide anything by them.
@@ -105,6 +107,7 @@ def sieve(
         decision = _decide(active, lambda: (parts, part_paths(snapshot, parts, documents)), schemas, now, len(parts))
         in_skipped = skip[_ints(parts, "segment")]
         none, every = decision.none | in_skipped, decision.all & ~decision.none
+        complete = complete and not decision.failed
         tally.count(decision, (~in_skipped).astype(np.int64))
         if few and len(segments) > 1:
             skip = _emptied(parts, none, parts_per_segment)
@@ -118,6 +121,7 @@ def sieve(
         parts_skipped_segment=int(parts_per_segment[skip].sum()),
         bytes_table=int(_ints(segments, "bytes").sum()),
         rows_total=int(_ints(segments, "rows").sum()),
+        complete=complete,
         because=tally.because(),
         not_skipped_because=tally.not_skipped(bool(len(segments))),
     )
@@ -130,8 +134,9 @@ def _emptied(parts: pa.Table, none: Bools, parts_per_segment: np.ndarray[Any, np
     return emptied
 
 
-def _remember_places(url: str, active: Sequence[Expr], documents: frozenset[int]) -> None:
+def remember_places(url: str, active: Sequence[Expr]) -> None:
     """Keep in mind which columns and paths the filter asks about, for the statistics of later writes."""
+    documents = document_columns(active)
     plain = ((column, ()) for c in active for column in sorted(evidence_ids(c)) if column not in documents)
     keep.used(url, [*plain, *document_places(active)])
 
@@ -187,6 +192,7 @@ def _decide(
         skipped_by=np.full(pieces, -1, dtype=np.int32),
         why=why,
         statistics=[[] for _ in active],
+        failed=True,
     )
 
 

@@ -151,6 +151,8 @@ class Plan:
     limit: int | None = None
     shared: tuple[SharedLookup, ...] = field(default=(), repr=False)
     """Index lookups deferred to the part readers; skipping them is safe."""
+    complete: bool = True
+    """Whether all statistics and indexes that were asked could be read: if not, planning again may skip more."""
 
     def tasks(self, target_bytes: int) -> list[list[PartRef]]:
         """Split the parts, in order, into groups of about ``target_bytes`` (at least one part each)."""
@@ -235,7 +237,8 @@ def plan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
         now_micros=hi,
         sources=snapshot.head.sources,
     )
-    return Plan(parts, report, spec, options, audit, proofs, order, limit, looked.shared)
+    complete = sieved.complete and looked.complete
+    return Plan(parts, report, spec, options, audit, proofs, order, limit, looked.shared, complete)
 
 
 def _needed(

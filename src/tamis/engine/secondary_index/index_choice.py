@@ -59,6 +59,8 @@ class Outcome:
     counters: ReadCounters = field(default_factory=ReadCounters)
     shared: tuple[SharedLookup, ...] = ()
     """Lookups deferred to the part readers."""
+    complete: bool = True
+    """Whether all that was asked could be read."""
 
 
 def choose(
@@ -88,7 +90,7 @@ def choose(
     try:
         return _Choice(snapshot, store, conjuncts, selected, parts, keep, use, now).outcome()
     except Exception as error:  # noqa: BLE001  # an index is optional: no problem with it may fail a query
-        return Outcome(nothing, reason=f"the indexes could not be used: {error}")
+        return Outcome(nothing, reason=f"the indexes could not be used: {error}", complete=False)
 
 
 class _Choice:
@@ -137,7 +139,8 @@ class _Choice:
         if self._used:
             reason = "; ".join(filter(None, ["used " + ", ".join(self._used), self._how(), reason]))
         reason = reason or "the filter is about no indexed column"
-        return Outcome(found, list(self._used.values()), reason, self._counters, tuple(self._shared))
+        whole = not any(covered.unread or covered.problem for covered in self._covered.values())
+        return Outcome(found, list(self._used.values()), reason, self._counters, tuple(self._shared), whole)
 
     def _how(self) -> str:
         """Describe how shared lookups find rows."""

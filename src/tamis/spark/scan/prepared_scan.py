@@ -10,12 +10,14 @@ executions never share counters. Files are checked before every execution (``fil
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tamis.core.expr import Expr, Literals
+from tamis.core.expr import Expr, Literal, Literals
 from tamis.engine.scan import Options, Plan, PlanRequest, plan
+from tamis.engine.scan.funnel import remember_places
 from tamis.spark.executors.partitions import Cut
 from tamis.spark.scan.file_checks import has_copied_elements
 from tamis.spark.scan.filter_contract import FilterContract
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**18
 """Maximum bytes of a preparation that is remembered, so that plans do not evict metadata."""
-_OVERHEAD, _FIELD = 2**14, 2**9
-"""Approximate bytes of a remembered preparation besides its data, and of a field of its schema."""
+_OVERHEAD, _FIELD, _NODE = 2**14, 2**9, 2**8
+"""Approximate bytes of a remembered preparation besides its data, of a field of its schema, of a node of its filter."""
 
 
 def planned(scan: Scan, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
@@ -129,15 +131,30 @@ def remembered_preparation(scan: Scan, prepare: Callable[[], Preparation]) -> Pr
         return made[0].again()
 
     found = scan.source.snapshot.remembered(key, first, _size)
-    return made[0] if made else found.again()
+    if made:
+        return made[0]
+    if scan.options.stats_filter:
+        remember_places(store.url, scan.filters.conjuncts)
+    return found.again()
 
 
 def _size(kept: Preparation) -> int | None:
-    """Approximate bytes of ``kept`` and its key; None if an index was read, or if it is too large."""
+    """Approximate bytes of ``kept`` and its key; None if it is too large, or if planning again may skip more.
+
+    That is so if an index was read, and if statistics or an index could not be read.
+    """
     plan = kept.plan
-    if plan.report.indexes or plan.shared:
+    if plan.report.indexes or plan.shared or not plan.complete:
         return None
-    lists = sum(n.array.nbytes for c in plan.spec.conjuncts for n in c.walk() if isinstance(n, Literals))
+    nodes = sum(_NODE + _constants(node) for conjunct in plan.spec.conjuncts for node in conjunct.walk())
     texts = len(kept.answer) + len(kept.offered_keys) + sum(map(len, kept.spark_reader_text))
-    size = int(plan.parts.table.nbytes) + lists + texts + _FIELD * len(plan.spec.schema.fields)
+    fields = sum(1 for _ in plan.spec.schema.walk())
+    size = int(plan.parts.table.nbytes) + nodes + texts + _FIELD * fields
     return None if size > _LARGEST else size + _OVERHEAD
+
+
+def _constants(node: Expr) -> int:
+    """Bytes of the constants in a node."""
+    if isinstance(node, Literals):
+        return int(node.array.nbytes)
+    return sys.getsizeof(node.value) if isinstance(node, Literal) else 0

@@ -68,6 +68,9 @@ def read_commit(store: Store, version: int, table_id: str | None = None) -> Comm
             name=name,
             remedy="Restore it from a backup.",
         )
+    known = CACHE.get((store.url, commit.table_id, version))
+    if known is not None and known.operation_id != commit.operation_id:  # the folder is now that of a backup
+        CACHE.forget(store.url)
     remember(store, commit, len(data))
     CACHE.put((store.url, "as read", version), (data, commit), len(data))
     return commit

@@ -181,7 +181,7 @@ class Snapshot:
         """
         if self._avoid:
             return read()
-        key = (self.store.url, self.commit.table_id, self.version, what)
+        key = (self.store.url, self.commit.table_id, self.version, self.commit.operation_id, what)
         found: T | None = CACHE.get(key)
         if found is None:
             found = read()

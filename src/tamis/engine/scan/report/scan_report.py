@@ -223,7 +223,7 @@ class Report:
         other = copy(self)
         for name in _FIELDS:
             setattr(other, name, _copied(getattr(self, name)))
-        other._attempts, other._lock, other.finished = {}, threading.Lock(), False
+        other._looked, other._attempts, other._lock, other.finished = copy(self._looked), {}, threading.Lock(), False
         other._total()
         return other
 
