@@ -198,13 +198,14 @@ def test_a_folder_that_becomes_that_of_a_backup_has_its_rows(lake: Any, table: t
     rows = pa.table({"n": [21], "s": ["here"]})
     table.append(rows)
     tamis.open(backup).append(rows.set_column(1, "s", pa.array(["there"])))
+    text = "SELECT s FROM lake.db.t WHERE n = 21"
     for _ in range(2):
-        assert lake.rows("SELECT s FROM lake.db.t WHERE n = 21 AND s > 't'") == []
+        assert sorted(lake.rows(text)) == [("here",), ("s21",)]
     shutil.rmtree(here)
     shutil.copytree(backup, here)
-    assert tamis.open(here).scan("n = 21 AND s > 't'").to_arrow()["s"].to_pylist() == ["there"]
     for _ in range(2):
-        assert lake.rows("SELECT s FROM lake.db.t WHERE n = 21 AND s > 't'") == [("there",)]
+        assert sorted(lake.rows(text)) == [("s21",), ("there",)]
+    assert sorted(tamis.open(here).scan("n = 21").to_arrow()["s"].to_pylist()) == ["s21", "there"]
 
 
 def test_a_plan_without_statistics_is_not_remembered(
