@@ -74,6 +74,22 @@ def test_a_renamed_column_is_native() -> None:
     assert obstacle(plan(renamed, columns), renamed, filtered=False) is None
 
 
+def test_columns_that_took_the_names_of_others_are_ours() -> None:
+    """Spark's reader takes the types to convert columns to by their names."""
+    old = schema(INTEGER, DATE)
+    swapped = Schema(tuple(replace(f, name=g.name) for f, g in zip(old.fields, reversed(old.fields), strict=True)))
+    reason = "another column was called 'c1' in older parts"
+    assert obstacle(plan(swapped, old), swapped, filtered=False) == reason
+    assert obstacle(plan(swapped, old), Schema(swapped.fields[:1]), filtered=False) is None, "the other is not read"
+    alike = schema(INTEGER, INTEGER)
+    both = Schema(tuple(replace(f, name=g.name) for f, g in zip(alike.fields, reversed(alike.fields), strict=True)))
+    assert obstacle(plan(both, alike), both, filtered=False) is None
+    inner, outer = (
+        Schema((Field("s", Array(Field("element", Struct(one.fields), id=9)), id=8),)) for one in (old, swapped)
+    )
+    assert obstacle(plan(outer, inner), outer, filtered=False) == reason
+
+
 def test_some_fields_of_a_struct_are_native() -> None:
     columns = schema(INNER)
     (top,) = columns.fields

@@ -1,13 +1,14 @@
 """When Spark's own Parquet reader may replace ours, and the schema to request from it.
 
 Invariant: it returns the same rows. It resolves columns by the ids in the files, so renamed columns are
-allowed. A part is not allowed if its schema has another type for a selected column, or lacks a selected
-column that has a default.
+allowed. A part is not allowed if its schema has another type for a selected column, lacks a selected
+column that has a default, or gives its name to another selected column of another type.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,11 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
         return "an index says which rows to read"
     if not selected.fields:
         return "no column is asked for: rows are counted without opening a part"
-    return next((why for f in selected.fields for s in written(plan) if (why := _column(f, s))), None)
+    schemas = written(plan)
+    taken = next((f for s in schemas if s is not None and (f := _taken(selected.fields, s.fields))), None)
+    if taken is not None:
+        return f"another column was called {taken.name!r} in older parts"
+    return next((why for f in selected.fields for s in schemas if (why := _column(f, s))), None)
 
 
 def every_row_matches(plan: Plan) -> bool:
@@ -158,6 +163,23 @@ def _column(wanted: Field, written: Schema | None) -> str | None:
             else f"column {wanted.name!r} has a default in older parts"
         )
     return None if _same(found.type, wanted.type) else f"column {wanted.name!r} has changed its type"
+
+
+def _taken(wanted: Sequence[Field], written: Sequence[Field]) -> Field | None:
+    """The first field, at any depth, whose name in a part is that of another field, of another type, that is read.
+
+    Spark's reader finds fields by their ids, but takes the types to convert them to by their names.
+    """
+    there, asked = {f.id: f for f in written}, {f.id for f in wanted}
+    named = {f.name.lower(): f for f in written if f.id in asked}
+    for f in wanted:
+        other = named.get(f.name.lower(), f)
+        if other.id != f.id and other.type != f.type:
+            return f
+        inner = _taken(f.type.children, there[f.id].type.children) if f.id in there else None
+        if inner is not None:
+            return inner
+    return None
 
 
 def _readable(data_type: DataType) -> bool:
