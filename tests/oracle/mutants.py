@@ -28,7 +28,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *_mutants(
         "engine/scan/funnel.py",
         ("every part of a filtered scan matches", "np.full(len(parts), not conjuncts)", "np.full(len(parts), True)"),
-        ("segments that may match are skipped", "        skip = decision.none\n", "        skip = ~decision.all\n"),
+        ("segments that may match are skipped", "skip, complete = decision.none,", "skip, complete = ~decision.all,"),
         ("parts not proved to match are skipped", "        keep=~none,", "        keep=every,"),
     ),
     *_mutants(
