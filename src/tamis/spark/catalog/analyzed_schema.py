@@ -8,14 +8,16 @@ Renames, and columns that the plan does not read, do not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from tamis.core.schema import fence
-from tamis.core.types import Field, Schema
+from tamis.core.types import DataType, Field, Schema, Struct
 from tamis.core.types.logical import with_children
-from tamis.spark.jvm_bridge.spark_types import SCHEMA_ID, pruned
+from tamis.errors import SchemaFenced
+from tamis.spark.jvm_bridge.spark_types import FIELD_ID, SCHEMA_ID, pruned
 from tamis.storage.commit_log import Head
 
 
@@ -23,27 +25,75 @@ def captured(head: Head, current: Schema, required: dict[str, Any], analysed: It
     """``current`` with its columns named as in ``required``, Spark's struct as JSON.
 
     ``analysed``: ids of the schemas under which the plan may have been analysed, used if Spark has kept no
-    schema ids. All of them must agree. Raises ``SchemaFenced`` naming the column.
+    schema ids. Fields that have been added since are left out. Raises ``SchemaFenced`` naming the column, also if
+    ``required`` means other fields in one of these schemas than in another (``FENCED_AMBIGUOUS``).
     """
     schema_ids = {known for f in required["fields"] if (known := (f.get("metadata") or {}).get(SCHEMA_ID)) is not None}
     readers = []
     for schema_id in sorted(schema_ids or set(analysed)):
         then = head.schemas[schema_id] if schema_id < len(head.schemas) else current
-        if then.fields == current.fields:
-            continue
-        try:
-            readers.append(pruned(then, required))
-        except LookupError:  # not the plan's schema: it lacks the columns
-            continue
-        fence(current, head.dropped, readers[-1])
-    if not readers:
-        return current
-    names = {ids[-1]: f.name for ids, f in readers[-1].walk()}
-    ours = {f.name.lower(): f.id for f in readers[-1]}
-    kept = tuple(f for f in current if ours.get(names.get(f.id, f.name).lower(), f.id) == f.id)
-    return replace(current, fields=tuple(_called(f, names) for f in kept))
+        then = current if then.fields == current.fields else then
+        reader = _reader(then, required)
+        if reader is not None:
+            readers.append((then, reader))
+    _check_one_meaning([reader for _, reader in readers])
+    earlier = [(then, reader) for then, reader in readers if then is not current]
+    for _, reader in earlier:
+        fence(current, head.dropped, reader)
+    return replace(current, fields=_named_as(current.fields, earlier[-1][0].fields)) if earlier else current
 
 
-def _called(f: Field, names: Mapping[int, str]) -> Field:
-    inner = tuple(_called(child, names) for child in f.type.children)
-    return replace(f, name=names.get(f.id, f.name), type=with_children(f.type, inner) if inner else f.type)
+def _reader(schema: Schema, required: dict[str, Any]) -> Schema | None:
+    """``schema`` reduced to the ``required`` fields; None if it cannot be the plan's schema.
+
+    It lacks one of the names, or gives it to another field than the one whose id Spark has kept.
+    """
+    try:
+        reader = pruned(schema, required)
+    except LookupError:
+        return None
+    return reader if all(_has_id(f, kept) for f, kept in zip(reader, required["fields"], strict=True)) else None
+
+
+def _has_id(ours: Field, kept: dict[str, Any]) -> bool:
+    """Whether a field and those within it have the ids that Spark has kept in ``kept``, the field as JSON."""
+    known = (kept.get("metadata") or {}).get(FIELD_ID)
+    return (known is None or int(known) == ours.id) and _has_ids(ours.type, kept["type"])
+
+
+def _has_ids(ours: DataType, kept: Any) -> bool:
+    if not isinstance(kept, dict):
+        return True
+    if isinstance(ours, Struct):
+        return all(_has_id(f, inner) for f, inner in zip(ours.fields, kept["fields"], strict=True))
+    names = [name for name in ("elementType", "keyType", "valueType") if name in kept]
+    return all(_has_ids(f.type, kept[name]) for f, name in zip(ours.children, names, strict=True))
+
+
+def _check_one_meaning(readers: Sequence[Schema]) -> None:
+    """Raise ``SchemaFenced`` if a name is that of one field in a reader, and of another field in the next."""
+    for one, other in pairwise(readers):
+        for (ids, _), (other_ids, f) in zip(one.walk(), other.walk(), strict=False):
+            if ids != other_ids:
+                raise SchemaFenced(
+                    f"The query was analysed under schemas {one.schema_id} and {other.schema_id}, in which "
+                    f"{f.name!r} names two different fields.",
+                    code="FENCED_AMBIGUOUS",
+                    name=f.name,
+                    remedy="Make all DataFrames of the query again.",
+                )
+
+
+def _named_as(fields: Iterable[Field], then: Iterable[Field]) -> tuple[Field, ...]:
+    """Those of ``fields`` that are in ``then``, at any depth, with the names that they have there."""
+    before = {f.id: f for f in then}
+    found = (_field_named_as(f, before[f.id]) for f in fields if f.id in before)
+    return tuple(f for f in found if f is not None)
+
+
+def _field_named_as(f: Field, then: Field) -> Field | None:
+    """``f`` with the names of ``then``; None if nothing within it was there then."""
+    inner = _named_as(f.type.children, then.type.children)
+    if len(inner) < (1 if isinstance(f.type, Struct) else len(f.type.children)):
+        return None
+    return replace(f, name=then.name, type=with_children(f.type, inner) if inner else f.type)

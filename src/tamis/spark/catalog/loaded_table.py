@@ -5,8 +5,6 @@ Builders of scans and writes take a ``LoadedTable``. ``SparkTable`` adds the met
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,8 +34,6 @@ _MIXINS = (
     "SupportsRowLevelOperations",
 )
 INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
-_asked = threading.local()
-"""The table whose columns Spark requested last in this thread."""
 CAPABILITIES = (
     "BATCH_READ",
     "MICRO_BATCH_READ",
@@ -152,23 +148,21 @@ class LoadedTable(Indexed):
     def schema(self) -> Any:
         return self._struct
 
-    def columns(self) -> Any:
+    def columns(self, analysed: str | None) -> Any:
         """Return [] so that Spark skips its stale-schema check; the scan validates the columns that it reads.
 
-        Return None if this Spark has no column ids. Spark asks the table under which a plan was analyzed and then
-        the current one, which records the earlier schema id in ``captured``.
+        Return None if this Spark has no column ids. ``analysed`` is the bridge's key of the table under which the
+        plan was analyzed, None if that is this one.
         """
         if not self._evolving:
             return None
-        before, _asked.table = getattr(_asked, "table", None), weakref.ref(self)
-        other = None if before is None else before()
+        before = self if analysed is None else self.bridge.target_of_key(analysed)
         if (
-            other is not None
-            and other is not self
-            and other.head.table_id == self.head.table_id
-            and other.head.schema is not None
+            isinstance(before, LoadedTable)
+            and before.head.table_id == self.head.table_id
+            and before.head.schema is not None
         ):
-            self.captured.add(other.head.schema.schema_id)
+            self.captured.add(before.head.schema.schema_id)
         return []
 
     @cached_property

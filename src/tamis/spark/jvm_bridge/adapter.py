@@ -17,8 +17,9 @@ text for an enum's constant (its name) or for columns (``wire_format.listed`` of
 - ``java_identity``: text that is equal to that of another target exactly if both are equal, or None. Java
   compares the texts, and asks ``__eq__`` only where one is None.
 - ``java_made``: methods of one argument that Java may answer by itself (``Handler.makers``), and else asks for.
-- ``java_when_refreshed``: methods called only while Spark refreshes the tables of a plan that was analysed
-  earlier. Elsewhere, and if they return None, the interface's default runs.
+- ``java_when_refreshed``: methods called only while Spark refreshes the tables of a plan before it runs, with
+  None for the table under which the plan was analysed, then with that one's key (``target_of_key``) for the
+  current table. Elsewhere, and if they return None, the interface's default runs.
 - ``java_when_option = {"loadTable": ("readChangeFeed",)}``: methods called, for numbers of arguments that
   ``target`` does not implement, if the last one is a map of options with such a key; else as above.
 

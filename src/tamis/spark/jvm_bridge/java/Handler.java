@@ -34,6 +34,8 @@ public final class Handler implements InvocationHandler {
     private final Map constant;
     private final Map answers;
     private final ThreadLocal moved = new ThreadLocal();
+    /** The key of the table under which the relation was analysed that this thread is refreshing, or null. */
+    private static final ThreadLocal analysed = new ThreadLocal();
     public final String key;
     /** Text that is equal to that of another object exactly if both are equal; null if only Python knows. */
     private final String same;
@@ -86,9 +88,14 @@ public final class Handler implements InvocationHandler {
                 throw permitted(error, method.getExceptionTypes());
             }
         }
-        if (methods.contains(name + "@") && within()) {
-            Object own = call(name, args);
-            if (own != null) return coerce(method.getReturnType(), own);
+        if (methods.contains(name + "@")) {
+            int frames = refreshFrames();
+            if (frames > 0) {
+                String before = frames == 1 ? null : (String) analysed.get();
+                analysed.set(frames == 1 ? key : null);
+                Object own = answer("1:" + name, before);
+                if (own != null) return coerce(method.getReturnType(), own);
+            }
         }
         if (count > 1 && args[count - 1] instanceof Map && hasOption(name, (Map) args[count - 1])) {
             Object own = call(name, args);
@@ -136,17 +143,23 @@ public final class Handler implements InvocationHandler {
     }
 
     /**
-     * Whether Spark is refreshing the tables of a plan analysed earlier in order to run it, not to rebuild a
-     * cache.
+     * The number of Spark's validating methods that call, one within another; 0 unless Spark refreshes the tables of
+     * a plan in order to run it.
+     *
+     * For each relation, the outer of two methods asks the table under which it was analysed, and calls the inner,
+     * which asks the current table.
      */
-    private static boolean within() {
+    private static int refreshFrames() {
         StackTraceElement[] stack = Thread.currentThread().getStackTrace();
-        boolean found = false;
+        int frames = 0;
+        boolean refreshing = false;
         for (int i = 0; i < stack.length; i++) {
-            found |= stack[i].getClassName().startsWith("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil");
-            if (stack[i].getClassName().equals("org.apache.spark.sql.execution.CacheManager")) return false;
+            String type = stack[i].getClassName();
+            if (type.equals("org.apache.spark.sql.execution.CacheManager")) return 0;
+            refreshing |= type.startsWith("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil");
+            if (!refreshing && type.startsWith("org.apache.spark.sql.connector.catalog.V2TableUtil")) frames++;
         }
-        return found;
+        return refreshing ? frames : 0;
     }
 
     /** Returns the error if the method may throw it; wraps other checked exceptions, keeping their text. */
