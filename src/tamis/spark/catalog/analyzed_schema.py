@@ -63,11 +63,13 @@ def _has_id(ours: Field, kept: dict[str, Any]) -> bool:
 
 def _has_ids(ours: DataType, kept: Any) -> bool:
     if not isinstance(kept, dict):
-        return True
-    if isinstance(ours, Struct):
-        return all(_has_id(f, inner) for f, inner in zip(ours.fields, kept["fields"], strict=True))
-    names = [name for name in ("elementType", "keyType", "valueType") if name in kept]
-    return all(_has_ids(f.type, kept[name]) for f, name in zip(ours.children, names, strict=True))
+        return not ours.children
+    if isinstance(ours, Struct) or kept["type"] == "struct":
+        return isinstance(ours, Struct) and all(map(_has_id, ours.fields, kept.get("fields", ())))
+    inner_types = [kept[name] for name in ("elementType", "keyType", "valueType") if name in kept]
+    return len(ours.children) == len(inner_types) and all(
+        _has_ids(f.type, inner) for f, inner in zip(ours.children, inner_types, strict=True)
+    )
 
 
 def _check_one_meaning(readers: Sequence[Schema]) -> None:
