@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.functions import asc_nulls_last, expr
 from tests.spark.capabilities import needs_state_options
 from tests.spark.conftest import Lake
 from tests.spark.moving_names import Held, MovingTable, paths
@@ -46,6 +47,23 @@ def check(held: Held, rng: Random) -> str | None:
     return None if right else f"{chosen} where {where}: {got}, not {expected}"
 
 
+def check_pushed(held: Held, rng: Random) -> str | None:
+    """What an aggregate or the least value of ``held`` returns wrongly."""
+    p = rng.choice([p for p in paths(held.fields) if not p.array])
+    values = held.expected(p)
+    there = [v for v in values or () if v is not None]
+    if rng.random() < 0.5:
+        texts, frame = [f"max({p.text})", f"count({p.text})"], held.frame
+        expected = [(max(there, default=None), len(there))]
+    else:
+        texts, frame = [p.text], held.frame.orderBy(asc_nulls_last(expr(p.text))).limit(1)
+        expected = [(min(there, default=None),)]
+    got = asked(frame, texts)
+    if values is None:
+        return None if isinstance(got, str) and got.startswith("FENCED_") else f"{texts}: {got}, not fenced"
+    return None if got == expected else f"{texts}: {got}, not {expected}"
+
+
 def check_both(one: Held, other: Held, rng: Random) -> str | None:
     """What a UNION of two DataFrames returns wrongly. An array's field is refused where it means two fields."""
     first, second = (rng.choice([p for p in paths(held.fields) if not p.array]) for held in (one, other))
@@ -80,6 +98,8 @@ def differences(lake: Lake, seed: int, steps: int) -> Any:
         for reader in (rng.choice(held), table.hold(), rng.choice(held)):
             if (found := check(reader, rng)) is not None:
                 yield step, found
+        if (found := check_pushed(rng.choice([*held, table.hold()]), rng)) is not None:
+            yield step, found
         if (found := check_both(rng.choice(held), rng.choice([*held, table.hold()]), rng)) is not None:
             yield step, found
     lake.spark.conf.unset("tamis.read.lazy")

@@ -4,16 +4,17 @@ The choice is the encoding that decodes fastest among those that Spark, pyarrow 
 whose size is within a tenth of the smallest. Mostly distinct columns get no dictionary: with row groups this
 small it costs a third of the time and a fifth of the size. Numbers in arrays get none either
 (``copied_arrays``), because Spark's reader would fail on it. Integers may be packed as differences
-(``DELTA_BINARY_PACKED``), which seldom leaves anything to compress, and reading a page of numbers mostly
-waits for decompression (docs/design/0004). Sizes are measured, not estimated: on the rows of two pages, or on
-the block if a dictionary is in doubt, since a dictionary weighs more the fewer rows it serves.
+(``DELTA_BINARY_PACKED``), which seldom leaves anything to compress. Reading a page of numbers mostly waits for
+decompression, so a column is compressed only if that saves enough on each page (docs/design/0014). Sizes are
+measured, not estimated: on the rows of two pages, or on the block if a dictionary is in doubt, since a
+dictionary weighs more the fewer rows it serves.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,13 @@ A trial would cost a fifth of their append, and so few rows are read at once in 
 """
 _NEAR = 1.1
 """How many times the smallest size is accepted for faster decoding."""
+_PAGE_SAVING = 4096
+"""Bytes that compression must save on each page, unless it saves more than ``_LARGEST`` allows.
+
+Spark's reader makes a decompressor for each page, which takes 20 µs: what a store needs for so many bytes.
+"""
+_LARGEST = 2.25
+"""How many times its compressed size a column may have because its pages are small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +73,14 @@ class Encodings:
             return Encodings(tuple(named), dictionary)
         numbers = [f.name for f in once if shares[f.name] > _FEW and _is_whole(f.type)]
         in_doubt = [path for path in numbers if path in dictionary]
-        ways = _ways(first.select(in_doubt), dictionary, in_doubt, page_rows)
-        ways |= _ways(
-            first.drop(in_doubt).slice(0, _PAGES * page_rows),
-            dictionary,
-            [p for p in numbers if p not in dictionary],
-            page_rows,
-        )
-        chosen = {path: _fastest(ways[path]) for path in named if named[path] == 1}
+        sample = first.drop(in_doubt).slice(0, _PAGES * page_rows)
+        surely = [p for p in numbers if p not in dictionary]
+        chosen = {}
+        for rows, whole in ((first.select(in_doubt), in_doubt), (sample, surely)):
+            pages = -(-len(rows) // page_rows)
+            for path, ways in _ways(rows, dictionary, whole, page_rows).items():
+                if named[path] == 1:
+                    chosen[path] = _fastest(ways, pages)
         return Encodings(
             tuple(named),
             frozenset(path for path in dictionary if path not in chosen or chosen[path].dictionary),
@@ -120,9 +128,14 @@ def _ways(
     }
 
 
-def _fastest(ways: list[tuple[int, _Way]]) -> _Way:
+def _fastest(ways: list[tuple[int, _Way]], pages: int) -> _Way:
+    """Return the encoding that decodes fastest for its size, which is that of ``pages`` pages."""
     fewest = min(size for size, _ in ways)
-    return min(way for size, way in ways if size <= _NEAR * fewest)
+    chosen = min(way for size, way in ways if size <= _NEAR * fewest)
+    sizes = {way: size for size, way in ways}
+    plain = replace(chosen, compressed=False)
+    pays = sizes[plain] - sizes[chosen] >= _PAGE_SAVING * pages or sizes[plain] > _LARGEST * sizes[chosen]
+    return chosen if pays else plain
 
 
 def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, Any]:
