@@ -52,6 +52,7 @@ def check_pushed(held: Held, rng: Random) -> str | None:
     p = rng.choice([p for p in paths(held.fields) if not p.array])
     values = held.expected(p)
     there = [v for v in values or () if v is not None]
+    expected: list[tuple[Any, ...]]
     if rng.random() < 0.5:
         texts, frame = [f"max({p.text})", f"count({p.text})"], held.frame
         expected = [(max(there, default=None), len(there))]
