@@ -80,7 +80,10 @@ def check_both(one: Held, other: Held, rng: Random) -> str | None:
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.merge) for seed in range(2, 10))])
 def test_names_move_and_readers_read_what_they_meant(lake: Lake, seed: int) -> None:
     needs_state_options(lake.spark)
-    wrong = list(differences(lake, seed, 12))
+    try:
+        wrong = list(differences(lake, seed, 12))
+    finally:
+        lake.spark.conf.unset("tamis.read.lazy")
     assert not wrong, wrong[:3]
 
 
@@ -103,4 +106,3 @@ def differences(lake: Lake, seed: int, steps: int) -> Any:
             yield step, found
         if (found := check_both(rng.choice(held), rng.choice([*held, table.hold()]), rng)) is not None:
             yield step, found
-    lake.spark.conf.unset("tamis.read.lazy")

@@ -7,6 +7,12 @@ from typing import Any
 import pytest
 from tests.spark.capabilities import needs_state_options
 
+from tamis.core.types import INTEGER, Field, Schema, Struct
+from tamis.errors import SchemaFenced
+from tamis.spark.catalog.analyzed_schema import captured
+from tamis.spark.jvm_bridge.spark_types import FIELD_ID
+from tamis.storage.commit_log import Head
+
 pytestmark = pytest.mark.spark
 
 CONSTANTS = {
@@ -108,3 +114,15 @@ def test_an_earlier_dataframe_reads_what_is_left_of_a_struct_beside_new_fields(f
     with pytest.raises(Exception, match="FENCED_READD_DELETED"):
         earlier.selectExpr("s.a").collect()
     assert fields.rows("SELECT s.a, k FROM lake.db.t") == [(None, None)]
+
+
+def test_a_schema_that_contradicts_the_kept_ids_is_refused() -> None:
+    """Where Spark does not say under which schema a plan was analysed, the current one is not taken on trust."""
+    current = Schema((Field("s", Struct((Field("b", INTEGER, id=2), Field("a", INTEGER, id=3))), id=1),))
+    head = Head(table_id="t", schemas=(current,))
+    kept = {"name": "a", "type": "integer", "nullable": True, "metadata": {FIELD_ID: "2"}}
+    required = {"fields": [{"name": "s", "type": {"type": "struct", "fields": [kept]}, "metadata": {}}]}
+    with pytest.raises(SchemaFenced, match="FENCED_AMBIGUOUS"):
+        captured(head, current, required)
+    kept["metadata"] = {FIELD_ID: "3"}
+    assert captured(head, current, required) is current

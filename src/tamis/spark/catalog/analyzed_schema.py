@@ -36,6 +36,13 @@ def captured(head: Head, current: Schema, required: dict[str, Any], analysed: It
         reader = _reader(then, required)
         if reader is not None:
             readers.append((then, reader))
+    if not readers and _reader(current, required) is None:
+        raise SchemaFenced(
+            f"No known schema of the table has the columns {', '.join(f['name'] for f in required['fields'])} as the "
+            "query was analysed with them.",
+            code="FENCED_AMBIGUOUS",
+            remedy="Make all DataFrames of the query again.",
+        )
     _check_one_meaning([reader for _, reader in readers])
     earlier = [(then, reader) for then, reader in readers if then is not current]
     for _, reader in earlier:
