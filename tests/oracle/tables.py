@@ -314,8 +314,19 @@ class Tables:
         return self.rng.choice([c for c in columns if c not in self._bound(steps)] or ["s"])
 
     def _rename(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
-        name = self._free(steps, columns)
-        return [] if name in self._bound(steps) else [h.Rename(name, f"{name}_r{len(steps)}"), self._append(h.columns_after(columns, h.Rename(name, f"{name}_r{len(steps)}"), []), 20)]  # fmt: skip
+        """Rename a column, or let two swap names, and append."""
+        free = [c for c in columns if c not in self._bound(steps)]
+        if not free:
+            return []
+        spare = f"{free[0]}_r{len(steps)}"
+        if len(free) > 1 and self.rng.random() < 0.5:
+            one, other = self.rng.sample(free, 2)
+            renames = [h.Rename(one, spare), h.Rename(other, one), h.Rename(spare, other)]
+        else:
+            renames = [h.Rename(self.rng.choice(free), spare)]
+        for step in renames:
+            columns = h.columns_after(columns, step, [])
+        return [*renames, self._append(columns, 20)]
 
     def _drop_and_add(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
         rng, name = self.rng, self._free(steps, columns)

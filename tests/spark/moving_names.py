@@ -99,13 +99,18 @@ class MovingTable:
 
     def live(self) -> set[int]:
         """The numbers of all fields that there are."""
+        return self.numbers(self.fields)
+
+    @staticmethod
+    def numbers(fields: list[Node]) -> set[int]:
+        """The numbers of ``fields`` and of all within them."""
 
         def walk(fields: list[Node]) -> Iterator[int]:
             for f in fields:
                 yield f.number
                 yield from walk(f.fields)
 
-        return set(walk(self.fields))
+        return set(walk(fields))
 
     def change(self) -> None:
         """Rename, drop, add or move one field; half of the renames swap two."""
