@@ -25,8 +25,8 @@ PHRASES = [
     *(f"get_json_object(s, {path})" for path in ("'$.a'", "'$.a.b'", "'$'", "'$[0]'", "'$.a[1]'", "'$.a[2].b'", "'$[\\'a.b\\']'", "'$.a b'", "'$.A'", "'$.é.ü'", "'$.a[1][0]'")),
     *(f"from_json(s, 'a {kind}').a" for kind in ("STRING", "INT", "BIGINT", "SMALLINT", "TINYINT", "DOUBLE", "FLOAT", "BOOLEAN")),
     "from_json(s, 'a STRUCT<b: INT>').a.b", "from_json(s, 'a STRUCT<b: STRING, c: STRING>').a.c",
-    *(f"variant_get(v, '$.a', '{kind}')" for kind in ("int", "bigint", "tinyint", "double", "float", "decimal(10,2)", "decimal(38,10)", "boolean", "string", "date", "timestamp")),
-    *(f"try_variant_get(v, '$.a', '{kind}')" for kind in ("int", "bigint", "double", "decimal(10,2)", "boolean", "string", "date")),
+    *(f"variant_get(v, '$.a', '{kind}')" for kind in ("int", "bigint", "tinyint", "double", "float", "decimal(10,2)", "decimal(38,10)", "boolean", "string", "date", "timestamp", "binary")),
+    *(f"try_variant_get(v, '$.a', '{kind}')" for kind in ("int", "bigint", "double", "decimal(10,2)", "boolean", "string", "date", "binary")),
     "v:a::string", "v:a.b::string", "v:a[1]::string", "v:a[2].b::int", "v:['a.b']::int", "v:a.c[0]::boolean", "v::string", "v:a[1][0]::bigint", "v:`a b`::int",
     "v:a IS NULL", "v:a.b IS NOT NULL", "v IS NULL", "is_variant_null(v)", "is_variant_null(v:a)", "is_variant_null(v:a.b)", "try_cast(v:a AS INT)", "cast(v:a AS STRING)",
     "cast(get_json_object(s, '$.a') AS INT)", "try_cast(get_json_object(s, '$.a') AS FLOAT)", "try_cast(get_json_object(s, '$.a') AS DOUBLE)", "try_cast(get_json_object(s, '$.a') AS DECIMAL(10,2))", "try_cast(get_json_object(s, '$.a') AS BIGINT)",
@@ -40,7 +40,7 @@ TYPED = [
     "X''", "X'35'", "X'00000005'", "ARRAY(1)", "NAMED_STRUCT('x', 1)",
 ]  # fmt: skip
 """Values that a VARIANT holds with their type, which text has not."""
-TARGETS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(10,2)", "decimal(38,18)", "decimal(3,3)", "decimal(38,0)", "string", "date", "timestamp", "timestamp_ntz")  # fmt: skip
+TARGETS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(10,2)", "decimal(38,18)", "decimal(3,3)", "decimal(38,0)", "string", "date", "timestamp", "timestamp_ntz", "binary")  # fmt: skip
 
 PATHS = [
     "$", "$ ", " $", "$.a", "$ .a", "$. a", "$.a ", "$.a .b", "$.a. b", '$["a"]', "$['a']", "$.['a']", "$.a['b']", "$.a.['b']", '$.a["b"]', '$["a"].b', "$[ 0 ]", "$[0]", "$[0 ]", "$[ 0]", "$.*", "$['*']", "$[*]", "$['a','b']", "$..a", "$.", "$.a.",

@@ -80,6 +80,12 @@ def test_a_float_is_not_rounded_from_the_nearest_double(number: str) -> None:
         assert decided(f"{form} > 2e7", rows).none[0]
 
 
+def test_texts_read_as_binary_have_bounds() -> None:
+    rows = one_part({"a": "m1"}, {"a": "m7"})
+    for value, never in (("m0", True), ("m4", False), ("m8", True)):
+        assert decided(f"variant_get(v, '$.a', 'binary') = X'{value.encode().hex()}'", rows).none[0] == never
+
+
 def test_empty_objects_and_lists_are_seen() -> None:
     """Planted: objects without keys leave no kind."""
     rows = one_part({"a": {}}, {"a": 5})
@@ -87,6 +93,8 @@ def test_empty_objects_and_lists_are_seen() -> None:
     assert decided("try_variant_get(v, '$.a', 'int') > 7", rows).none[0]
     assert not decided("variant_get(v, '$.a', 'int') > 7", one_part({"a": []})).none[0]
     assert not decided("cast(get_json_object(s, '$.a') AS INT) > 7", rows).none[0]
+    assert decided("try_variant_get(v, '$.a', 'binary') = X'35'", rows).none[0]
+    assert not decided("variant_get(v, '$.a', 'binary') = X'35'", rows).none[0]
     assert not decided("get_json_object(s, '$.a') = '{}'", rows).none[0]
 
 

@@ -44,10 +44,23 @@ ODD = st.sampled_from(DOCUMENTS)
 PARTS = st.lists(st.lists(OBJECTS | OBJECTS | OBJECTS | ODD, min_size=1, max_size=5), min_size=1, max_size=4)
 CLEAN = st.lists(st.lists(OBJECTS | st.none(), min_size=1, max_size=5), min_size=1, max_size=4)
 
-TYPES = ("int", "bigint", "tinyint", "double", "float", "decimal(10,2)", "boolean", "string", "date", "timestamp")
+TYPES = (
+    "int",
+    "bigint",
+    "tinyint",
+    "double",
+    "float",
+    "decimal(10,2)",
+    "boolean",
+    "string",
+    "date",
+    "timestamp",
+    "binary",
+)
 LITERAL = {
     "boolean": "true",
     "string": "'5'",
+    "binary": "X'35'",
     "date": "DATE'2024-01-01'",
     "timestamp": "TIMESTAMP'1970-01-01 00:00:01'",
 }

@@ -52,7 +52,7 @@ from tamis.core.pruning.value_spec import (
     unknown,
     where,
 )
-from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, STRING, TIMESTAMP, VARIANT, DataType, Decimal
+from tamis.core.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGRAL, STRING, TIMESTAMP, VARIANT, DataType, Decimal
 
 _FUNCTIONS = frozenset({"get_json_object", "from_json", "variant_get", "is_variant_null", "parse_json"})
 
@@ -194,6 +194,9 @@ def _variant(e: DocumentEvidence, call: Call) -> Abstract:
         return joined_kinds(
             target, [strings, number_text(e.long | e.real), *word_text(e), *nested_text(e), other], null
         )
+    if target == BINARY:  # of the kinds that JSON has, only texts
+        rest = e.long | e.real | e.true | e.false | e.list | e.map
+        return joined_kinds(target, [strings, no_value(rest, target, mode), other], null)
     specs = [
         strings,
         instant_kind(long_kind(e), call)

@@ -27,6 +27,7 @@ from tamis.core.expr.json_codec.variant_encoding import encode
 from tamis.core.expr.registry import Function, Partial, Signature, cast_from, declare, sugar
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode, Opaque
 from tamis.core.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -51,7 +52,7 @@ _NAMES = {
 
 def castable(data_type: DataType) -> bool:
     """Return whether casts of VARIANT to this type are computed here."""
-    return is_numeric(data_type) or data_type in {BOOLEAN, STRING, VARIANT, DATE, TIMESTAMP, TIMESTAMP_NTZ}
+    return is_numeric(data_type) or data_type in {BOOLEAN, STRING, BINARY, VARIANT, DATE, TIMESTAMP, TIMESTAMP_NTZ}
 
 
 def get(value: Expr, steps: Steps, data_type: DataType, mode: Mode, zone: str | None) -> Expr | None:
@@ -167,6 +168,8 @@ def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
         out = pa.array(texts, pa.string())
         out = pc.utf8_trim(out, '"') if kind == v.DOUBLE else out
         return out, np.asarray(out.is_null()), left
+    if call_.type == BINARY and kind in (v.BINARY, v.STRING):
+        return v.texts(found).cast(pa.binary()), none_of(len(found)), none_of(len(found))
     nothing = pa.nulls(len(found), to_arrow_type(call_.type))
     if kind in (v.OBJECT, v.ARRAY) or (kind == v.BINARY and not is_text(call_.type)):
         return nothing, ~none_of(len(found)), none_of(len(found))
@@ -216,10 +219,10 @@ def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask, Mas
 def _never_cast(source: DataType, target: DataType) -> bool:
     """Return whether Spark casts no value of ``source`` in a VARIANT to ``target``."""
     if source in (DATE, TIMESTAMP_NTZ):
-        return is_numeric(target) or target == BOOLEAN
+        return is_numeric(target) or target in (BOOLEAN, BINARY)
     if source == TIMESTAMP:
-        return target == BOOLEAN
-    return target in (DATE, TIMESTAMP_NTZ) or (source == BOOLEAN and target == TIMESTAMP)
+        return target in (BOOLEAN, BINARY)
+    return target in (DATE, TIMESTAMP_NTZ, BINARY) or (source == BOOLEAN and target == TIMESTAMP)
 
 
 def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask, Mask]:
@@ -234,6 +237,8 @@ def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask, Mask]:
         return _seconds([int(value * 1_000_000) for value in values])
     if call_.type == BOOLEAN:
         return pa.array([value != 0 for value in values]), none, none
+    if call_.type == BINARY:
+        return pa.nulls(len(values), pa.binary()), ~none, none
     scales = np.array([-value.as_tuple().exponent for value in values])
     out: list[Any] = [None] * len(values)
     bad, left = none.copy(), none.copy()
