@@ -67,6 +67,12 @@ def reads_newest(spark: Any) -> bool:
     return bridge(spark).has_class("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil")
 
 
+def needs_newest(spark: Any) -> None:
+    """Skip where a DataFrame that was analyzed before a commit keeps its version."""
+    if not reads_newest(spark):
+        pytest.skip(f"In Spark {spark.version}, a DataFrame keeps the version at which it was made")
+
+
 def has_views(spark: Any) -> bool:
     """Whether Spark has catalogs of tables and views."""
     return bridge(spark).has_class("org.apache.spark.sql.connector.catalog.RelationCatalog")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import asc_nulls_last, expr
-from tests.spark.capabilities import needs_state_options
+from tests.spark.capabilities import needs_newest
 from tests.spark.conftest import Lake
 from tests.spark.moving_names import Held, MovingTable, paths
 
@@ -79,7 +79,7 @@ def check_both(one: Held, other: Held, rng: Random) -> str | None:
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.merge) for seed in range(2, 10))])
 def test_names_move_and_readers_read_what_they_meant(lake: Lake, seed: int) -> None:
-    needs_state_options(lake.spark)
+    needs_newest(lake.spark)
     try:
         wrong = list(differences(lake, seed, 12))
     finally:

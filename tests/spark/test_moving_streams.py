@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from tests.spark.capabilities import needs_state_options
 from tests.spark.conftest import Lake
 from tests.spark.moving_names import Held, MovingTable, paths
 from tests.spark.moving_names import Path as FieldPath
@@ -122,6 +121,5 @@ def differences(lake: Lake, folder: Path, seed: int, steps: int) -> Any:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.merge) for seed in range(1, 6))])
 def test_names_move_and_streams_read_what_they_meant(lake: Lake, tmp_path: Path, seed: int) -> None:
-    needs_state_options(lake.spark)
     wrong = list(differences(lake, tmp_path, seed, 8))
     assert not wrong, wrong[:3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.spark.capabilities import needs_state_options
+from tests.spark.capabilities import needs_newest
 
 from tamis.core.types import INTEGER, Field, Schema, Struct
 from tamis.errors import SchemaFenced
@@ -63,7 +63,7 @@ def test_a_new_query_reads_fields_by_their_present_names_whatever_ran_before(fie
 
 
 def test_an_earlier_dataframe_reads_the_fields_that_it_meant(fields: Any) -> None:
-    needs_state_options(fields.spark)  # an older Spark refuses a schema that changed after the analysis
+    needs_newest(fields.spark)
     earlier = fields.sql("SELECT * FROM lake.db.t")
     swap_names(fields)
     for _ in range(2):
@@ -76,7 +76,7 @@ def test_an_earlier_dataframe_reads_the_fields_that_it_meant(fields: Any) -> Non
 
 def test_dataframes_that_mean_different_fields_by_one_name_read_what_each_of_them_meant(fields: Any) -> None:
     """In one query Spark loads the table once for both. Where it keeps an id, that tells them apart, else it fails."""
-    needs_state_options(fields.spark)
+    needs_newest(fields.spark)
     fields.sql("ALTER TABLE lake.db.t ADD COLUMN l ARRAY<STRUCT<a: INT, b: INT>>")
     fields.sql("INSERT INTO lake.db.t VALUES (named_struct('a', 1, 'b', 2), 1, array(named_struct('a', 1, 'b', 2)))")
     all_first, first = (fields.sql(f"SELECT * FROM lake.db.t{where}") for where in ("", " WHERE k = 1"))
@@ -96,7 +96,7 @@ def test_dataframes_that_mean_different_fields_by_one_name_read_what_each_of_the
 
 def test_an_earlier_dataframe_reads_what_is_left_of_a_struct_beside_new_fields(fields: Any) -> None:
     """A new field must not take the place of an old one with its name, and a struct may have new fields only."""
-    needs_state_options(fields.spark)
+    needs_newest(fields.spark)
     earlier = fields.sql("SELECT * FROM lake.db.t")
     for change in (
         "RENAME COLUMN s.a TO was_a",

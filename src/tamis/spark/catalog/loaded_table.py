@@ -113,6 +113,11 @@ class LoadedTable(Indexed):
         name = _CATALOG + "SupportsSchemaEvolution"
         return [name] if self.bridge.has(name) else []
 
+    @property
+    def _keeps_ids(self) -> bool:
+        """Whether this Spark loads the tables of a plan again to run it, and so needs the ids of columns."""
+        return self.bridge.has_class("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil")
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LoadedTable) and self._value() == other._value()
 
@@ -154,7 +159,7 @@ class LoadedTable(Indexed):
         Return None if this Spark has no column ids. ``analysed`` is the bridge's key of the table under which the
         plan was analyzed, None if that is this one.
         """
-        if not self._evolving:
+        if not self._keeps_ids:
             return None
         before = self if analysed is None else self.bridge.target_of_key(analysed)
         if (
@@ -172,7 +177,7 @@ class LoadedTable(Indexed):
         When Spark reloads the table for a plan analyzed earlier, ids keep it from taking a new column for a dropped
         one of the same name.
         """
-        return self.bridge.struct_type(to_spark(self.logical_schema, ids=bool(self._evolving)))
+        return self.bridge.struct_type(to_spark(self.logical_schema, ids=self._keeps_ids))
 
     def capabilities(self) -> list[Any]:
         evolving = ("AUTOMATIC_SCHEMA_EVOLUTION",) if self._evolving else ()

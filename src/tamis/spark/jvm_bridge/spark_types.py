@@ -1,8 +1,8 @@
 """Conversion between Spark's schemas, as the JSON of a ``StructType``, and the table's.
 
-Field metadata holds column ids only if requested, for Spark 4.3, which compares them. Comments, defaults,
-``char`` and ``varchar``, and collations are read from the metadata keys that Spark uses and written back to
-them.
+Field metadata holds column ids only if requested, for Spark 4.1 and newer, which load a table again to run a
+plan. Comments, defaults, ``char`` and ``varchar``, and collations are read from the metadata keys that Spark
+uses and written back to them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def from_spark(struct_json: str) -> Schema:
 def to_spark(schema: Schema, *, ids: bool = False) -> str:
     """The schema as JSON for Spark's ``DataType.fromJson``.
 
-    ``ids``: with column ids in the metadata, where Spark 4.3 looks when it loads a table again, and the
+    ``ids``: with column ids in the metadata, where Spark looks when it loads a table again, and the
     schema's id.
     """
     struct = _type_json(schema.as_struct(), "", {})
