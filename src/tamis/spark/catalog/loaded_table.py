@@ -116,7 +116,8 @@ class LoadedTable(Indexed):
     @property
     def _keeps_ids(self) -> bool:
         """Whether this Spark loads the tables of a plan again to run it, and so needs the ids of columns."""
-        return self.bridge.has_class("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil")
+        found: bool = self.bridge.has_class("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil")
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LoadedTable) and self._value() == other._value()
