@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -129,9 +130,35 @@ def test_case_changes_as_in_spark(spark: Any) -> None:
         (1e22, "1.0E22"),
         (-1e-5, "-1.0E-5"),
         (1e6, "1000000.0"),
+        (20240105.0, "2.0240105E7"),
+        (-1.0625e-4, "-1.0625E-4"),
+        (1.05e7, "1.05E7"),
     ],
 )
 def test_a_double_has_two_digits_at_least(value: float, text: str) -> None:
     """Java rounds the smallest ones to two digits, although one would read back."""
     made = expr.call("cast", Column(t.DOUBLE, (1,), "d"), type=t.STRING)
     assert expr.evaluate(made, {1: pa.array([value])}, 1).values.to_pylist() == [text]
+
+
+@pytest.mark.spark
+def test_numbers_are_written_as_in_spark(spark: Any) -> None:
+    """Of few digits and in all sizes in which the releases of Java agree."""
+    rng = np.random.default_rng(0)
+    digits, power = rng.integers(1, 10**6, 4_000), rng.integers(-8, 9, 4_000)
+    values = [float(f"{d}e{e}") for d, e in zip(digits // 10 ** (digits % 6), power, strict=True)]
+    values += [float(f"{d % 9 + 1}.0{d}e{e}") for d, e in zip(digits, power, strict=True)]
+    spark.createDataFrame(pa.table({"d": values})).createOrReplaceTempView("numbers")
+    found = spark.sql("SELECT d, CAST(d AS STRING) AS text FROM numbers").toArrow()
+    made = expr.call("cast", Column(t.DOUBLE, (1,), "d"), type=t.STRING)
+    texts = expr.evaluate(made, {1: found["d"].combine_chunks()}, len(found)).values.to_pylist()
+    wanted = found["text"].to_pylist()
+    assert [pair for pair in zip(texts, wanted, strict=True) if pair[0] != pair[1]] == []
+
+
+def test_written_floats_read_back() -> None:
+    """Before Java 19, Java does not write the shortest text of all floats; both texts are of one number."""
+    values = (np.random.default_rng(0).integers(1, 10**6, 4_000) * 10.0 ** np.arange(-20, 20).repeat(100)).astype("f4")
+    made = expr.call("cast", Column(t.FLOAT, (1,), "f"), type=t.STRING)
+    texts = expr.evaluate(made, {1: pa.array(values)}, len(values)).values.to_pylist()
+    assert [np.float32(text) for text in texts] == values.tolist()

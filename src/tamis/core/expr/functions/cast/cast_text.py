@@ -308,7 +308,7 @@ def _java_text(value: Any) -> str:
     if 1e-3 <= abs(value) < 1e7:
         return str(np.format_float_positional(value, unique=True, trim="0"))
     text = np.format_float_scientific(value, unique=True, trim="0")
-    if text.lstrip("-")[:3].endswith(".0"):
+    if text.lstrip("-")[1:4] == ".0e":  # one digit: the second one is that of the nearest text
         text = np.format_float_scientific(value, unique=False, precision=1)
     digits, exponent = text.split("e")
     return f"{digits}E{int(exponent)}"
