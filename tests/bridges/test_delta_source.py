@@ -730,3 +730,11 @@ def test_types_are_ours() -> None:
     assert isinstance(schema.fields[2].type, Map)
     with pytest.raises(tamis.errors.InvalidInput, match="geometry"):
         delta_schema(logs.metadata([logs.field("g", "geometry(0)")]), "here")
+
+
+@pytest.mark.parametrize("mode", ["reference", "copy"])
+def test_a_table_without_files_is_an_empty_one(tmp_path: Path, mode: str) -> None:
+    deltalake.DeltaTable.create(str(tmp_path / "delta"), deltalake.Schema.from_arrow(pa.schema([("a", pa.int64())])))
+    table = tamis.adopt(str(tmp_path / "delta"), str(tmp_path / "ours"), mode=mode)
+    assert table.scan().to_arrow().num_rows == 0
+    assert table.schema.names == ["a"]

@@ -432,3 +432,12 @@ def test_a_verb_is_repeated_where_another_got_in_its_way(table: tamis.Table, mon
 
     monkeypatch.setattr(table, "_latest", slow)
     assert table.delete("v = 3").rows_deleted == 5
+
+
+@pytest.mark.parametrize("name", ["x", "`x`", "target.x", "target.`x`"])
+def test_a_merge_inserts_a_value_for_a_column_with_a_default(tmp_path: Path, name: str) -> None:
+    table = tamis.create(tmp_path / "t", "id BIGINT")
+    table.alter().add_column("x", "INT", default="5").commit()
+    merge = table.merge(pa.table({"id": [2], "x": pa.array([7], pa.int32())}), on="target.id = source.id")
+    merge.when_not_matched_insert({"id": "source.id", name: "source.x"}).execute()
+    assert table.scan().to_arrow().to_pylist() == [{"id": 2, "x": 7}]

@@ -82,7 +82,7 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
     logged = {name: files[name].combine_chunks() for name in files.column_names if name not in FILES.names}
     statistics = {name: _either(found.get(name), logged.get(name)) for name in dict.fromkeys((*found, *logged))}
     gone, deletions = _deleted(part_ids, files["deletion"].to_pylist(), footers)
-    live = pa.array([footer.metadata.num_rows > lost for footer, lost in zip(footers, gone, strict=True)])
+    live = pa.array([footer.metadata.num_rows > lost for footer, lost in zip(footers, gone, strict=True)], pa.bool_())
     return ExternalParts(pa.table(manifest | statistics).filter(live), deletions, tuple(entries))
 
 

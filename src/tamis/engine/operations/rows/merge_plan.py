@@ -206,8 +206,8 @@ class _Binder:
         else:
             texts = dict(asked.values)
         if asked.action == "insert":
-            known = {name.removeprefix("target.").lower() for name in texts}
-            texts |= {f.name: f.write_default for f in self.target if f.write_default and f.name.lower() not in known}
+            known = {assignable(self.target, name.removeprefix("target.")).id for name in texts}
+            texts |= {backquote(f.name): f.write_default for f in self.target if f.write_default and f.id not in known}
         out = {}
         for name, text in texts.items():
             column = assignable(self.target, name.removeprefix("target."))
