@@ -227,7 +227,7 @@ public final class Partitions {
         hadoop.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
         hadoop.setBoolean("spark.sql.parquet.fieldId.read.ignoreMissing", false);
         return new ParquetPartitionReaderFactory(
-            conf, broadcast(session, hadoop), schema, schema, new StructType(), filters(filter), scala.Option.empty(), new ParquetOptions(noMap(), conf));
+            conf, broadcast(session, hadoop), schema, schema, new StructType(), filters(filter), scala.Option.empty(), new ParquetOptions(strict(), conf));
     }
 
     /**
@@ -306,6 +306,11 @@ public final class Partitions {
         if (type.equals("date")) return LocalDate.ofEpochDay(Long.parseLong(text));
         if (type.equals("timestamp")) return Instant.EPOCH.plus(Long.parseLong(text), ChronoUnit.MICROS);
         throw new IllegalArgumentException(type);
+    }
+
+    /** Options by which no part is skipped: the session's settings may ask Spark to leave out what it cannot read. */
+    private static scala.collection.immutable.Map strict() {
+        return new scala.collection.immutable.Map.Map2("ignoreCorruptFiles", "false", "ignoreMissingFiles", "false");
     }
 
     private static scala.collection.immutable.Map noMap() {
