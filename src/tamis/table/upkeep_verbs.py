@@ -177,7 +177,7 @@ class UpkeepVerbs:
         """Return a ``writeStream.foreachBatch`` function that appends each micro-batch exactly once.
 
         The commit itself records a batch's query and epoch. ``query`` is a name to use instead of the id that
-        Spark keeps in the checkpoint.
+        Spark keeps in the checkpoint. Columns are those that this object's schema names.
         """
         self._writable()
-        return importlib.import_module("tamis.spark.streaming.stream_write").StreamWriter(self._store, query)
+        return importlib.import_module("tamis.spark.streaming.stream_write").StreamWriter(self, query)

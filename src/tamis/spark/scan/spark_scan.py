@@ -391,6 +391,6 @@ class Scan:
         self._ledger.narrow(self.java_key, now, Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
         return made
 
-    def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the offsets there itself
+    def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802
         self._metrics.streams = True
-        return MicroBatchStream(self, self.read_options).java()
+        return MicroBatchStream(self, self.read_options, checkpoint).java()

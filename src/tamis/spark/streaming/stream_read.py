@@ -25,6 +25,7 @@ from tamis.errors import InvalidInput
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.streaming.micro_batch import INTERFACES, STREAM, MicroBatch, plan_with_filters, request_of
 from tamis.spark.streaming.query_filters import filters_now
+from tamis.spark.streaming.stream_start import kept_start
 from tamis.storage.commit_log.part_range import PartRange
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ class MicroBatchStream:
 
     java_arity: ClassVar = {"latestOffset": (0, 2)}
 
-    def __init__(self, scan: Scan, options: Mapping[str, str]) -> None:
+    def __init__(self, scan: Scan, options: Mapping[str, str], checkpoint: str) -> None:
         self._scan = scan
+        self._checkpoint = checkpoint
         self._owner = scan._owner
         found = self._options = read_options(options, {Use.READ_STREAM}, by_path=scan.source.by_path)
         self._follower = Follower(
@@ -65,7 +67,12 @@ class MicroBatchStream:
     # --- positions ---
 
     def initialOffset(self) -> Any:  # noqa: N802
-        return self._offset(self._begin())
+        """Return the start, which is the same at each call and after a restart.
+
+        Spark stores only the end of the first micro-batch. Until that is committed, Spark asks for the start again,
+        also when it repeats the micro-batch.
+        """
+        return self._offset(kept_start(self._owner, self._checkpoint, self._begin))
 
     def _begin(self) -> Position:
         version, timestamp = self._options.get("startingversion"), self._options.get("startingtimestamp")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.types import Schema
+from tamis.engine.operations.rows.feed_columns import replacements
 from tamis.engine.scan import PartRefs
 from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tamis.sizes import SIZES
@@ -166,6 +167,8 @@ class Follower:
         the parts that ``wanted`` selects count, so a range also contains all parts before the next wanted one.
         """
         last = self.end() if until is None else until
+        if last.table_id != start.table_id:
+            raise _replaced(self._store)
         if start.version >= last.version:
             return start
         parts, size = 0, 0
@@ -194,7 +197,12 @@ class Follower:
         return PartRefs(table, np.zeros(len(table), dtype=np.bool_))
 
     def ranges(self, start: Position, end: Position) -> list[PartRange]:
-        """Return the parts from ``start`` (inclusive) to ``end`` (exclusive), in few ranges; at least one."""
+        """Return the parts from ``start`` (inclusive) to ``end`` (exclusive), in few ranges; at least one.
+
+        Raises ``InvalidInput`` (``BAD_OFFSET``) if the start is after the end.
+        """
+        if start.order > end.order or (start.order == end.order and start.whole != end.whole):
+            raise _start_after_end(start, end)
         stop = end.version + (1 if end.index else 0)
         found = [run.between(run.ordinal(start), run.ordinal(end)) for run in self._runs(start, stop)]
         return found or [PartRange(load(self._store), 0, 0)]
@@ -209,34 +217,54 @@ class Follower:
         if newest.head.table_id != start.table_id:
             raise _replaced(self._store)
         check_readable(self._store, start.table_id, start.version)
-        schemas, first = newest.head.schemas, start.version
+        first = start.version
         if start.whole and start.version < stop:
-            yield Run(Snapshot.at(self._store.fresh(), self._commits(start, first, first + 1)[0]), schemas, None)
+            yield self._made(self._commits(start, first, first + 1)[0], newest, None)
             first += 1
         while first < stop:
             after = min(stop, (first // RUN_VERSIONS + 1) * RUN_VERSIONS)
             adding: list[Commit] = []
             for commit in self._commits(start, first, after):
                 if takes_rows(commit):
-                    yield from self._run(adding, schemas)
+                    yield from self._run(adding, newest)
                     adding = []
                     skipped = self._skip_changes or (self._skip_deletes and commit.segment is None)
                     if commit.data_change and not skipped:
                         raise _changed(self._store, commit)
                 elif commit.segment is not None and not commit.data_change:
-                    yield from self._run(adding, schemas)
+                    yield from self._run(adding, newest)
                     adding = []
                 elif commit.segment is not None:
                     adding.append(commit)
-            yield from self._run(adding, schemas)
+            yield from self._run(adding, newest)
             first = after
 
     def _commits(self, start: Position, first: int, stop: int) -> list[Commit]:
         return read_commits(self._store, range(first, stop), start.table_id)
 
-    def _run(self, adding: list[Commit], schemas: tuple[Schema, ...]) -> Iterator[Run]:
+    def _run(self, adding: list[Commit], newest: Snapshot) -> Iterator[Run]:
         if adding:
-            yield Run(Snapshot.at(self._store.fresh(), adding[-1]), schemas, [commit.version for commit in adding])
+            yield self._made(adding[-1], newest, [commit.version for commit in adding])
+
+    def _made(self, commit: Commit, newest: Snapshot, added: list[int] | None) -> Run:
+        """Return the run that ends with ``commit``. Raises ``SchemaFenced`` if its columns have been replaced since."""
+        snapshot = Snapshot.at(self._store.fresh(), commit)
+        then, now = snapshot.schema, newest.schema
+        if then is not None and now is not None and not {f.id for f in then} & {f.id for f in now}:
+            found = next(replacements(newest.head.schemas[then.schema_id :]), None)
+            if found is not None:
+                raise _columns_replaced(self._store, commit.version)
+        return Run(snapshot, newest.head.schemas, added)
+
+
+def _start_after_end(start: Position, end: Position) -> InvalidInput:
+    return InvalidInput(
+        f"The stream would start at version {start.version}, but a micro-batch was planned up to version "
+        f"{end.version}: the checkpoint does not hold where the stream started.",
+        code="BAD_OFFSET",
+        name="offset",
+        remedy="Start the stream with a checkpoint of its own; startingVersion says which rows it begins with.",
+    )
 
 
 def _replaced(store: Store) -> SchemaFenced:
@@ -245,6 +273,15 @@ def _replaced(store: Store) -> SchemaFenced:
         code="TABLE_REPLACED",
         name=store.url,
         remedy="Start the stream anew, with a checkpoint of its own.",
+    )
+
+
+def _columns_replaced(store: Store, version: int) -> SchemaFenced:
+    return SchemaFenced(
+        f"The table at {store.url} was replaced after version {version}, whose rows have none of its columns now.",
+        code="TABLE_REPLACED",
+        name=store.url,
+        remedy="Start the stream anew, with a checkpoint of its own and a version after the replacement.",
     )
 
 
