@@ -78,6 +78,11 @@ def test_the_start_is_that_of_the_first_attempt(three: Lake, tmp_path: Path) -> 
     assert rows(batches(three, tmp_path / "c", startingVersion="latest")) == [(3, 30)]
 
 
+def test_a_start_in_the_future_is_refused(three: Lake, tmp_path: Path) -> None:
+    with pytest.raises(StreamingQueryException, match="BAD_TIMESTAMP"):
+        batches(three, tmp_path / "c", startingTimestamp="2199-01-01")
+
+
 def test_a_checkpoint_without_a_start_is_refused(three: Lake, tmp_path: Path) -> None:
     """Earlier releases kept none. Spark has planned the first micro-batch, but from where is not known."""
     fail_at_first(three, tmp_path / "c")

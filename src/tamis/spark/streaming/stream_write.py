@@ -21,18 +21,19 @@ class StreamWriter:
     def __init__(self, table: Table, query: str | None = None) -> None:
         self._table = table
         self._query = query
-        self._appended: tuple[str | None, int] | None = None
-        """The run and the epoch of the last call that appended rows."""
+        self._appended: tuple[str | None, int, Any] | None = None
+        """The run, the epoch and the DataFrame of the last call that appended rows."""
         self.last: Result | None = None
 
     def __call__(self, df: Any, epoch: int) -> None:
         """Append the rows of ``df`` unless this epoch, or a later one, is in the table.
 
-        Raises what an append raises, and ``InvalidInput`` (``EPOCH_TWICE``) for a second DataFrame of one
+        Raises what an append raises, and ``InvalidInput`` (``EPOCH_TWICE``) for another DataFrame of the same
         micro-batch. Spark then stops the query and repeats the batch when it is started again.
         """
-        attempt = df.sparkSession.sparkContext.getLocalProperty(_RUN), epoch
-        if attempt[0] is not None and attempt == self._appended:
+        run = df.sparkSession.sparkContext.getLocalProperty(_RUN)
+        last_run, last_epoch, last = self._appended or (None, -1, None)
+        if run is not None and (run, epoch) == (last_run, last_epoch) and df is not last:
             raise InvalidInput(
                 f"Micro-batch {epoch} was written already: the table takes one DataFrame of each.",
                 code="EPOCH_TWICE",
@@ -42,7 +43,7 @@ class StreamWriter:
 
         def appended(_: Snapshot, operation: Operation) -> Result:
             made = append(self._table, df, operation)
-            self._appended = attempt
+            self._appended = run, epoch, df
             return made
 
         self.last = append_epoch(self._table.store, self._query or query_of(df), epoch, appended)
