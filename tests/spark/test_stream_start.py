@@ -73,7 +73,7 @@ def test_a_first_batch_that_is_repeated_after_a_commit(
 
 
 def test_the_start_is_that_of_the_first_attempt(three: Lake, tmp_path: Path) -> None:
-    assert rows(batches(three, tmp_path / "c", startingVersion="latest")) == []
+    fail_at_first(three, tmp_path / "c", startingVersion="latest")
     three.sql("INSERT INTO lake.db.t VALUES (3, 30)")
     assert rows(batches(three, tmp_path / "c", startingVersion="latest")) == [(3, 30)]
 

@@ -27,7 +27,6 @@ from tamis.spark.streaming.micro_batch import INTERFACES, STREAM, MicroBatch, pl
 from tamis.spark.streaming.query_filters import filters_now
 from tamis.spark.streaming.stream_start import kept_start
 from tamis.storage.commit_log.part_range import PartRange
-from tamis.world import world
 
 if TYPE_CHECKING:
     from tamis.spark.scan.spark_scan import Scan
@@ -86,15 +85,7 @@ class MicroBatchStream:
             )
         if timestamp is not None:
             zone = self._owner.active_session().conf.get("spark.sql.session.timeZone")
-            moment = micros(timestamp, zone, name="startingTimestamp")
-            if moment > world().now_micros():  # a position holds no time: commits until then would be read
-                raise InvalidInput(
-                    f"The time {timestamp} is in the future.",
-                    code="BAD_TIMESTAMP",
-                    name="startingTimestamp",
-                    remedy="Use startingVersion = latest to begin with the next commit.",
-                )
-            return self._follower.begin(timestamp_micros=moment)
+            return self._follower.begin(timestamp_micros=micros(timestamp, zone, name="startingTimestamp"))
         return self._follower.end() if version == "latest" else self._follower.begin(version)
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802

@@ -30,6 +30,7 @@ from tamis.storage.commit_log.part_range import PartRange
 from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.metadata_union import stack
+from tamis.world import world
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,10 @@ class Follower:
         self._skip_deletes = skip_deletes
 
     def begin(self, version: int | None = None, timestamp_micros: int | None = None) -> Position:
-        """Return a start: all rows of the newest version, or additions from ``version`` or a time on."""
+        """Return a start: all rows of the newest version, or additions from ``version`` or a time on.
+
+        Raises ``InvalidInput`` (``BAD_TIMESTAMP``) for a time in the future, and ``NotFound`` for an unknown version.
+        """
         latest = load(self._store)
         table_id = latest.head.table_id
         if timestamp_micros is not None:
@@ -135,6 +139,8 @@ class Follower:
                 version = found.version + 1
             except NotFound:
                 version = 0
+            if version > latest.version and timestamp_micros > world().now_micros():
+                raise _in_the_future()  # a position holds no time: commits until then would be read
         if version is None:
             return Position(table_id, latest.version, whole=True)
         if version > latest.version + 1 or version < 0:
@@ -250,11 +256,19 @@ class Follower:
         """Return the run that ends with ``commit``. Raises ``SchemaFenced`` if its columns have been replaced since."""
         snapshot = Snapshot.at(self._store.fresh(), commit)
         then, now = snapshot.schema, newest.schema
-        if then is not None and now is not None and not {f.id for f in then} & {f.id for f in now}:
-            found = next(replacements(newest.head.schemas[then.schema_id :]), None)
-            if found is not None:
-                raise _columns_replaced(self._store, commit.version)
+        lost = then is not None and now is not None and not {f.id for f in then} & {f.id for f in now}
+        if then is not None and lost and any(replacements(newest.head.schemas[then.schema_id :])):
+            raise _columns_replaced(self._store, commit.version)
         return Run(snapshot, newest.head.schemas, added)
+
+
+def _in_the_future() -> InvalidInput:
+    return InvalidInput(
+        "The time at which the stream starts is in the future.",
+        code="BAD_TIMESTAMP",
+        name="startingTimestamp",
+        remedy="Use startingVersion = latest to start with the next commit.",
+    )
 
 
 def _start_after_end(start: Position, end: Position) -> InvalidInput:

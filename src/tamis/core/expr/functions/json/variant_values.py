@@ -171,7 +171,8 @@ def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
     if call_.type == BINARY and kind in (v.BINARY, v.STRING):
         return v.texts(found).cast(pa.binary()), none_of(len(found)), none_of(len(found))
     nothing = pa.nulls(len(found), to_arrow_type(call_.type))
-    if kind in (v.OBJECT, v.ARRAY) or (kind == v.BINARY and not is_text(call_.type)):
+    never = (kind == v.BINARY and not is_text(call_.type)) or (call_.type == BINARY and kind in (*_SOURCE, v.DECIMAL))
+    if never or kind in (v.OBJECT, v.ARRAY):
         return nothing, ~none_of(len(found)), none_of(len(found))
     if kind not in (*_SOURCE, v.DECIMAL):  # the text of a binary, and kinds of later versions
         return nothing, none_of(len(found)), ~none_of(len(found))
@@ -219,10 +220,10 @@ def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask, Mas
 def _never_cast(source: DataType, target: DataType) -> bool:
     """Return whether Spark casts no value of ``source`` in a VARIANT to ``target``."""
     if source in (DATE, TIMESTAMP_NTZ):
-        return is_numeric(target) or target in (BOOLEAN, BINARY)
+        return is_numeric(target) or target == BOOLEAN
     if source == TIMESTAMP:
-        return target in (BOOLEAN, BINARY)
-    return target in (DATE, TIMESTAMP_NTZ, BINARY) or (source == BOOLEAN and target == TIMESTAMP)
+        return target == BOOLEAN
+    return target in (DATE, TIMESTAMP_NTZ) or (source == BOOLEAN and target == TIMESTAMP)
 
 
 def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask, Mask]:
@@ -237,8 +238,6 @@ def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask, Mask]:
         return _seconds([int(value * 1_000_000) for value in values])
     if call_.type == BOOLEAN:
         return pa.array([value != 0 for value in values]), none, none
-    if call_.type == BINARY:
-        return pa.nulls(len(values), pa.binary()), ~none, none
     scales = np.array([-value.as_tuple().exponent for value in values])
     out: list[Any] = [None] * len(values)
     bad, left = none.copy(), none.copy()
