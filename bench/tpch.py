@@ -26,7 +26,7 @@ from bench.tpch_queries import QUERIES
 SORTED = {"lineitem": "l_shipdate", "orders": "o_orderdate"}
 INDEXED = {"lineitem": ("l_orderkey", "l_partkey"), "orders": ("o_orderkey", "o_custkey")}
 LOADS = 8
-WHOLE, EACH = 0.9, 1.15
+WHOLE, EACH = 0.8, 1.05
 
 
 def generated(folder: Path, scale: str) -> Path:
