@@ -81,6 +81,22 @@ def test_rows_that_go_are_an_error_or_skipped() -> None:
     assert len(told(patient, start, patient.advance(start))) == 4
 
 
+@pytest.mark.parametrize("options", [{}, {"skip_deletes": True}])
+def test_a_restore_repeats_no_rows(options: dict[str, bool]) -> None:
+    of = filled(3)
+    of.delete("ts < 100")
+    of.restore(3)
+    added = of.refresh().snapshot.commit
+    assert added.segment is not None
+    assert (added.remove_parts, added.remove_segments) == ((), ()), "the restore only adds parts"
+    of.append(rows(950, 2))
+    follower = Follower(of.store, **options)
+    with pytest.raises(InvalidInput, match=r"Version 5 \(restore\)"):
+        follower.advance(follower.begin(5))
+    patient = Follower(of.store, skip_changes=True)
+    assert len(told(patient, patient.begin(0), patient.end())) == 4
+
+
 def test_a_time_is_the_first_commit_not_before_it() -> None:
     of = filled(3)
     when = [int(t.timestamp() * 1e6) for t in reversed(of.history()["timestamp"].to_pylist())]

@@ -135,6 +135,23 @@ def test_no_setting_of_spark_leaves_out_damaged_parts(lake: Lake) -> None:
         lake.spark.conf.unset("tamis.read.lazy")
 
 
+def test_no_setting_of_spark_leaves_out_missing_parts(lake: Lake) -> None:
+    lake.sql("CREATE TABLE lake.db.t (id BIGINT, v STRING) USING tamis")
+    for i in range(2):
+        lake.sql(f"INSERT INTO lake.db.t SELECT id, repeat(id, 20) FROM range({i * 1000}, {i * 1000 + 1000}, 1, 1)")
+    lake.spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    lake.spark.conf.set("tamis.read.lazy", "native")
+    try:
+        planned = lake.spark.sql(f"SELECT id, v FROM {lake.name}.db.t").rdd
+        assert planned.getNumPartitions() == 2
+        min((lake.folder / "db" / "t" / "data").glob("*.parquet")).unlink()  # planning would have found it missing
+        with pytest.raises(Exception, match="FAILED_READ_FILE"):
+            planned.count()
+    finally:
+        lake.spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+        lake.spark.conf.unset("tamis.read.lazy")
+
+
 def written(lake: Lake, take: Any, checkpoint: Path) -> None:
     writer = lake.spark.readStream.table(f"{lake.name}.db.t").writeStream.foreachBatch(take)
     writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()

@@ -167,7 +167,7 @@ OPTIONS = (
         _STREAMED,
         _flag,
         _SWITCH,
-        "Whether commits that change or remove rows are left out of the stream, with the rows that they add.",
+        "Whether commits that change, remove or restore rows are left out of the stream, with the rows that they add.",
     ),
     SourceOption(
         "mergeSchema",

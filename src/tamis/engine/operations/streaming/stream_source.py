@@ -1,8 +1,8 @@
 """Source of streaming reads: optionally the rows of a version first, then what each commit adds.
 
 Invariant: the range between two positions always contains the same parts, and consecutive ranges neither omit
-nor repeat rows. A commit that removes rows cannot be expressed as added rows: it raises an error naming it,
-or is skipped on request.
+nor repeat rows. A commit that removes rows cannot be expressed as added rows, and one that restores rows
+would repeat them: it raises an error naming it, or is skipped on request.
 
 Positions never depend on a filter. A filter decides which parts of a range are read, and which of them count
 when a micro-batch is limited.
@@ -117,8 +117,8 @@ class Run:
 class Follower:
     """Follows the table at ``store``.
 
-    ``skip_changes`` skips commits that remove rows, including what they add; ``skip_deletes`` those that remove
-    rows and add none.
+    ``skip_changes`` skips commits that remove or restore rows, including what they add; ``skip_deletes`` those that
+    remove rows and add none.
     """
 
     def __init__(self, store: Store, *, skip_changes: bool = False, skip_deletes: bool = False) -> None:
@@ -231,7 +231,7 @@ class Follower:
             after = min(stop, (first // RUN_VERSIONS + 1) * RUN_VERSIONS)
             adding: list[Commit] = []
             for commit in self._commits(start, first, after):
-                if takes_rows(commit):
+                if changes_rows(commit):
                     yield from self._run(adding, newest)
                     adding = []
                     skipped = self._skip_changes or (self._skip_deletes and commit.segment is None)
@@ -299,14 +299,15 @@ def _columns_replaced(store: Store, version: int) -> SchemaFenced:
     )
 
 
-def takes_rows(commit: Commit) -> bool:
-    """Whether ``commit`` removed or moved rows of the version before."""
-    return bool(commit.remove_all or commit.remove_segments or commit.remove_parts or commit.deletions)
+def changes_rows(commit: Commit) -> bool:
+    """Whether ``commit`` removed or moved rows of the version before, or brought back those of an earlier one."""
+    takes = commit.remove_all or commit.remove_segments or commit.remove_parts or commit.deletions
+    return bool(takes) or commit.operation.name == "restore"
 
 
 def _changed(store: Store, commit: Commit) -> InvalidInput:
     return InvalidInput(
-        f"Version {commit.version} ({commit.operation.name}) of {store.url} changed or removed rows: "
+        f"Version {commit.version} ({commit.operation.name}) of {store.url} changed, removed or restored rows: "
         "a stream reads appended rows only.",
         code="CHANGED_SOURCE",
         name=str(commit.version),
