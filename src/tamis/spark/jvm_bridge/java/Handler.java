@@ -7,9 +7,12 @@ import java.lang.reflect.Proxy;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * InvocationHandler that answers the methods of any Java interfaces by one Python object.
@@ -20,6 +23,7 @@ import org.apache.spark.sql.connector.expressions.NamedReference;
  */
 public final class Handler implements InvocationHandler {
     private static final Object NULL = new Object();
+    private static final String RESOLUTION = "org.apache.spark.sql.catalyst.analysis.";
     /**
      * Functions that answer methods in Java, by the method's name. They get the handler and the only argument; null
      * leaves the call to Python.
@@ -83,7 +87,8 @@ public final class Handler implements InvocationHandler {
         }
         if (methods.contains(name) || methods.contains(name + "/" + count)) {
             try {
-                return count == 0 && constant.containsKey(name) ? constant(method) : coerce(method.getReturnType(), call(name, args));
+                Object own = count == 0 && constant.containsKey(name) ? constant(method) : coerce(method.getReturnType(), call(name, args));
+                return own instanceof StructType ? schemaForReader((StructType) own) : own;
             } catch (Throwable error) {
                 throw permitted(error, method.getExceptionTypes());
             }
@@ -160,6 +165,22 @@ public final class Handler implements InvocationHandler {
             if (!refreshing && type.startsWith("org.apache.spark.sql.connector.catalog.V2TableUtil")) frames++;
         }
         return refreshing ? frames : 0;
+    }
+
+    /**
+     * Returns a table's schema as the reader that asks for it takes it. Spark makes STRING of CHAR and VARCHAR, but not
+     * for a stream, whose analysis fails on them.
+     */
+    private static StructType schemaForReader(StructType schema) {
+        if (!CharVarcharUtils.hasCharVarchar(schema)) return schema;
+        StackTraceElement[] stack = Thread.currentThread().getStackTrace();
+        for (int i = 1; i < stack.length; i++) {
+            String type = stack[i].getClassName();
+            if (!type.startsWith("org.apache.spark.") || type.equals(Table.class.getName())) continue;
+            boolean stream = type.startsWith(RESOLUTION + "RelationResolution") || type.startsWith(RESOLUTION + "ResolveDataSource") || type.contains("DataStreamReader");
+            return stream ? CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema) : schema;
+        }
+        return schema;
     }
 
     /** Returns the error if the method may throw it; wraps other checked exceptions, keeping their text. */
