@@ -29,6 +29,9 @@ def main() -> int:
         type=float,
         help="seconds of embedded filters before Spark starts; a sixth of the time unless told",
     )
+    parser.add_argument(
+        "--gap-minutes", type=float, help="minutes more, while no query has met something (small scale)"
+    )
     parser.add_argument("--json", help="where the results go")
     asked = parser.parse_args()
     shares = {"small": 0.8, "large": 0.2} if asked.scale == "both" else {asked.scale: 1.0}
@@ -50,6 +53,7 @@ def main() -> int:
             + ([f"--json={asked.json}"] if asked.json else [])
         )
         command += [] if asked.switches is None else [f"--switches={asked.switches}"]
+        command += [] if asked.gap_minutes is None else [f"--gap-minutes={asked.gap_minutes}"]
         status |= subprocess.run(command, env=told, check=False).returncode
     return status
 

@@ -69,11 +69,21 @@ class Oracle:
     def __init__(self, lab: Lab, seed: int, tell: Callable[[Found], None], progress: Progress) -> None:
         self.lab, self.seed, self.tell, self.progress = lab, seed, tell, progress
         self.judge = Judge(lab)
-        self._end = 0.0
+        self._end = self._last = 0.0
 
-    def run(self, seconds: float, first: int = 0, stop: Callable[[Progress], bool] = lambda _: False) -> Progress:
-        """Rounds from number ``first`` until the time is up or ``stop`` says so."""
+    def run(
+        self,
+        seconds: float,
+        first: int = 0,
+        stop: Callable[[Progress], bool] = lambda _: False,
+        gap_seconds: float = 0.0,
+    ) -> Progress:
+        """Rounds from number ``first`` until the time is up or ``stop`` says so.
+
+        While the coverage has gaps, the run goes on for at most ``gap_seconds`` more.
+        """
         self._end = world().monotonic() + seconds
+        self._last = self._end + gap_seconds
         number = first
         self.tour(stop)
         while self._time() and not stop(self.progress):
@@ -82,7 +92,8 @@ class Oracle:
         return self.progress
 
     def _time(self) -> bool:
-        return world().monotonic() < self._end
+        now = world().monotonic()
+        return now < self._end or (now < self._last and bool(self.progress.coverage.gaps()))
 
     def tour(self, stop: Callable[[Progress], bool]) -> None:
         """The fixed walk past every reader, and past every source of adopted tables."""

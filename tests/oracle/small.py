@@ -1,4 +1,4 @@
-"""The small scale: ``python -m tests.oracle.small MINUTES SEED ROUND [--stop] [--no-reduce] [--switches=SECONDS] [--json=PATH]``, with the sizes turned down by the environment."""
+"""The small scale: ``python -m tests.oracle.small MINUTES SEED ROUND [--stop] [--no-reduce] [--switches=SECONDS] [--gap-minutes=M] [--json=PATH]``, with the sizes turned down by the environment."""
 
 from __future__ import annotations
 
@@ -46,11 +46,13 @@ def main(arguments: list[str]) -> int:
         def tell(found: Found) -> None:
             print(f"WRONG ({found.where}, {world().monotonic() - began:.0f} s): {found.problem[:500]}", flush=True)
 
+        gaps = next((float(a.partition("=")[2]) for a in arguments if a.startswith("--gap-minutes=")), 0.0)
         oracle = Oracle(lab, seed, tell, quick)
         progress = oracle.run(
             60 * minutes - (world().monotonic() - began),
             first,
             (lambda p: bool(p.found)) if stop else (lambda _: False),
+            60 * gaps,
         )
         print(
             f"{world().monotonic() - began:.0f} s, seed {seed}: {progress}",

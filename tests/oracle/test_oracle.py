@@ -49,6 +49,8 @@ def test_whole_queries_are_plain_sparks(tmp_path: Path, scale: str) -> None:
         "60" if NIGHTLY else "1",
         "--seed",
         str(seed),
+        "--gap-minutes",  # a slow machine asks fewer queries in a minute
+        "10",
         f"--json={found}",
     ]
     ran = subprocess.run(
