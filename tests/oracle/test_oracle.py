@@ -1,4 +1,4 @@
-"""A minute of the oracle in every run, an hour in the long profile; and that its judges and its reducer see what is planted."""
+"""At least a minute of the oracle in every run, until it has met every path, an hour in the long profile; and that its judges and its reducer see what is planted."""
 
 from __future__ import annotations
 
