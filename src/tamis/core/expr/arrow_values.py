@@ -78,6 +78,13 @@ def nulls(x: Datum) -> Mask | None:
     return flags(x.is_null())
 
 
+def has_value(x: Datum) -> Mask:
+    """Return where ``x`` is not NULL."""
+    if isinstance(x, pa.Scalar):
+        return np.asarray(x.is_valid)
+    return flags(x.is_valid()) if x.null_count else np.ones(len(x), bool)
+
+
 def either(*masks: Mask | None) -> Mask | None:
     """Return the union of masks, where None is an empty one."""
     out: Mask | None = None

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Mask, scalar
+from tamis.core.expr.arrow_values import Mask, has_value, scalar
 from tamis.core.expr.functions.datetime.calendar import FAR_YEAR
 from tamis.core.expr.tree import Call, Expr, Literal
 from tamis.core.pruning import approximate_rules, bit_rules, json_rules, membership_rules, nested_rules, text_rules
@@ -42,7 +42,6 @@ from tamis.core.pruning.value_spec import (
     extreme,
     join,
     join_any,
-    known,
     reached,
     some,
     spec_of,
@@ -216,11 +215,11 @@ def _extreme(run: Interpret, call: Call) -> Abstract:
         args, present, strict=True
     ):  # an argument that always has a value bounds the result on one side
         if greatest:
-            better = there & (known(pc.is_null(lo)) | below(lo, a.lo))
-            lo = where(better & known(pc.is_valid(a.lo)), a.lo, lo)
+            better = there & (~has_value(lo) | below(lo, a.lo))
+            lo = where(better & has_value(a.lo), a.lo, lo)
         else:
-            better = there & (known(pc.is_null(hi)) | below(a.hi, hi))
-            hi = where(better & known(pc.is_valid(a.hi)), a.hi, hi)
+            better = there & (~has_value(hi) | below(a.hi, hi))
+            hi = where(better & has_value(a.hi), a.hi, hi)
     return Spec(call.type, lo, hi, value, null, fail, nan)
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Mask
+from tamis.core.expr.arrow_values import Mask, has_value
 from tamis.core.expr.to_sql import short_sql
 from tamis.core.expr.tree import Call, Column, Expr, Literal
 from tamis.core.pruning.interpreter import Interpreter
-from tamis.core.pruning.value_spec import Abstract, Spec, Truth, known
+from tamis.core.pruning.value_spec import Abstract, Spec, Truth
 from tamis.core.types import Array, Map
 
 _SEES_THROUGH = frozenset(
@@ -113,7 +112,7 @@ def _says_nothing(abstract: Abstract, left: Mask) -> bool:
 
 def _bounded(spec: Spec) -> Mask:
     """Return where at least one bound is known."""
-    return known(pc.is_valid(spec.lo)) | known(pc.is_valid(spec.hi))
+    return has_value(spec.lo) | has_value(spec.hi)
 
 
 def _has_prefix(call: Call) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Mask, full, is_true, rows
+from tamis.core.expr.arrow_values import Datum, Mask, full, has_value, is_true, rows
 from tamis.core.expr.functions.logic.comparisons import compare
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, DataType
 from tamis.core.types.arrow import to_arrow_type
@@ -169,8 +169,8 @@ def join(a: Spec, b: Spec) -> Spec:
 
 def meet(a: Spec, b: Spec) -> Spec:
     """Admit at least what both sides admit."""
-    lo = where(known(pc.is_null(a.lo)) | below(a.lo, b.lo), where(known(pc.is_null(b.lo)), a.lo, b.lo), a.lo)
-    hi = where(known(pc.is_null(a.hi)) | below(b.hi, a.hi), where(known(pc.is_null(b.hi)), a.hi, b.hi), a.hi)
+    lo = where(~has_value(a.lo) | below(a.lo, b.lo), where(~has_value(b.lo), a.lo, b.lo), a.lo)
+    hi = where(~has_value(a.hi) | below(b.hi, a.hi), where(~has_value(b.hi), a.hi, b.hi), a.hi)
     return Spec(a.type, lo, hi, a.value & b.value & ~below(hi, lo), a.null & b.null, a.fail & b.fail, a.nan & b.nan)
 
 

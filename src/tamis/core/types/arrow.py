@@ -10,8 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.core.types import logical as t
 from tamis.core.types.schema import Schema
@@ -186,3 +189,12 @@ def _unsupported(name: str) -> InvalidInput:
         name=name,
         remedy="Cast the column to a supported type.",
     )
+
+
+def integer_column(table: pa.Table, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return a column of whole numbers as a new array, NULL as 0."""
+    column = table[name]
+    if column.null_count:  # to ask first is six times as fast for few rows
+        column = pc.fill_null(column, 0)
+    values: np.ndarray[Any, np.dtype[np.int64]] = column.to_numpy().astype(np.int64)
+    return values

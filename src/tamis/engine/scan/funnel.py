@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.core.expr import Call, Expr, columns, evidence_ids, short_sql
 from tamis.core.expr.generated_columns import derived_ids
@@ -25,6 +24,7 @@ from tamis.core.stats import kept_statistics as keep
 from tamis.core.stats.json_paths.packed_paths import PATHS, UNION
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.types import Schema
+from tamis.core.types.arrow import integer_column
 from tamis.engine.part_reader import evidence_of
 from tamis.engine.scan.report.scan_report import Counts
 from tamis.engine.scan.scan_options import Options
@@ -82,7 +82,7 @@ def sieve(
     ids = _asked(snapshot.head.schema, active)
     tally = _Tally(conjuncts, options)
     schemas = {schema.schema_id: schema for schema in snapshot.head.schemas}
-    parts_per_segment = _ints(segments, "parts")
+    parts_per_segment = integer_column(segments, "parts")
     skip, complete = np.zeros(len(segments), dtype=np.bool_), True
     documents = document_columns(active)
     remember_places(snapshot.store.url, active)
@@ -105,7 +105,7 @@ def sieve(
     none, every = np.zeros(len(parts), dtype=np.bool_), np.full(len(parts), not conjuncts)
     if active and len(parts):
         decision = _decide(active, lambda: (parts, part_paths(snapshot, parts, documents)), schemas, now, len(parts))
-        in_skipped = skip[_ints(parts, "segment")]
+        in_skipped = skip[integer_column(parts, "segment")]
         none, every = decision.none | in_skipped, decision.all & ~decision.none
         complete = complete and not decision.failed
         tally.count(decision, (~in_skipped).astype(np.int64))
@@ -119,8 +119,8 @@ def sieve(
         segments_skipped=int(skip.sum()),
         parts_total=int(parts_per_segment.sum()),
         parts_skipped_segment=int(parts_per_segment[skip].sum()),
-        bytes_table=int(_ints(segments, "bytes").sum()),
-        rows_total=int(_ints(segments, "rows").sum()),
+        bytes_table=int(integer_column(segments, "bytes").sum()),
+        rows_total=int(integer_column(segments, "rows").sum()),
         complete=complete,
         because=tally.because(),
         not_skipped_because=tally.not_skipped(bool(len(segments))),
@@ -129,7 +129,7 @@ def sieve(
 
 def _emptied(parts: pa.Table, none: Bools, parts_per_segment: np.ndarray[Any, np.dtype[np.int64]]) -> Bools:
     """Return the segments that have parts, all of which are skipped."""
-    left = np.bincount(_ints(parts, "segment")[~none], minlength=len(parts_per_segment))
+    left = np.bincount(integer_column(parts, "segment")[~none], minlength=len(parts_per_segment))
     emptied: Bools = (left == 0) & (parts_per_segment > 0)
     return emptied
 
@@ -160,7 +160,7 @@ def part_paths(snapshot: Snapshot, parts: pa.Table, ids: frozenset[int]) -> Path
     if not ids:
         return None
     mask = np.zeros(len(snapshot.segments), np.bool_)
-    mask[_ints(parts, "segment")] = True
+    mask[integer_column(parts, "segment")] = True
     try:
         return PathTable.of_parts(snapshot.table(PATHS, (), mask, ids), parts)
     except TamisError:
@@ -253,8 +253,3 @@ class _Tally:
         ((*path,),) = columns(conjunct)
         others = (ids for other in self._conjuncts if not is_presence_check(other) for ids in columns(other))
         return any(list(ids[: len(path)]) == path for ids in others)
-
-
-def _ints(table: pa.Table, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(table[name], 0).to_numpy().astype(np.int64)
-    return values

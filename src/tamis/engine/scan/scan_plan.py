@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
+from tamis.core.types.arrow import integer_column
 from tamis.engine.part_reader import ReadSpec
 from tamis.engine.scan.funnel import Bools, Sieved, sieve
 from tamis.engine.scan.index_stage import look_up, report_lookup
@@ -74,6 +75,8 @@ class PartRefs(Sequence[PartRef]):
         """Select the parts where ``mask`` is true."""
         if mask.all():
             return self  # so that evidence decoded from its table is found again
+        if not mask.any():
+            return PartRefs(self.table.slice(0, 0), self.all_match[:0])
         return PartRefs(self.table.filter(pa.array(mask)), self.all_match[mask])
 
     @property
@@ -108,8 +111,7 @@ class PartRefs(Sequence[PartRef]):
 
     def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return an integer column, NULL as 0."""
-        values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(self.table[name], 0).to_numpy().astype(np.int64)
-        return values
+        return integer_column(self.table, name)
 
     def __repr__(self) -> str:
         return f"<{len(self)} parts, {self.bytes} bytes>"

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.types import Schema
+from tamis.core.types.arrow import integer_column
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.version_changes import Bools, Live
 
@@ -30,7 +30,7 @@ class PartRange(Snapshot):
         head = whole.head if schemas is None else replace(whole.head, schemas=schemas)
         super().__init__(whole.store, whole.commit, head)
         self._all = whole
-        ends = np.cumsum(_ints(whole.segments, "parts"))
+        ends = np.cumsum(integer_column(whole.segments, "parts"))
         end = min(end, int(ends[-1])) if len(ends) else 0
         if first >= end:
             self._low = self._high = self._skip = self._drop = 0
@@ -53,12 +53,12 @@ class PartRange(Snapshot):
         segment = parts["segment"].to_numpy()
         live = {
             "parts": np.ones(len(parts), dtype=np.int64),
-            "rows": _ints(parts, "rows") - _ints(parts, "deleted"),
-            "bytes": _ints(parts, "bytes"),
+            "rows": integer_column(parts, "rows") - integer_column(parts, "deleted"),
+            "bytes": integer_column(parts, "bytes"),
         }
         for name, values in live.items():
             counted = np.bincount(segment, weights=values, minlength=len(table)).astype(np.int64)
-            column = np.where(ends, counted, _ints(table, name))
+            column = np.where(ends, counted, integer_column(table, name))
             table = table.set_column(table.column_names.index(name), name, pa.array(column))
         return table
 
@@ -103,8 +103,3 @@ class PartRange(Snapshot):
     def _shifted(self, table: pa.Table) -> pa.Table:
         moved = pc.subtract(table["segment"], pa.scalar(self._low, pa.int32()))
         return table.set_column(table.column_names.index("segment"), "segment", moved)
-
-
-def _ints(table: pa.Table, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(table[name], 0).to_numpy().astype(np.int64)
-    return values
