@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tamis.bridges.sources.declared_texts import declared_type, with_declared_texts
 from tamis.core.schema.widening import widens
 from tamis.core.types import NO_ID, STRING, Array, DataType, Decimal, Field, Map, Schema, String, Struct
 from tamis.core.types.logical import type_from_json
@@ -93,6 +94,8 @@ class _Reader:
         data_type = self.type(value["type"], nested, str(metadata.get(_PHYSICAL, name)))
         if data_type == STRING:
             data_type = _text_type(metadata, name)
+        else:
+            data_type = with_declared_texts(data_type, declared_type(metadata))
         comment = metadata.get("comment")
         return Field(name, data_type, bool(value["nullable"]), identifier, comment if comment else None)
 
@@ -178,8 +181,7 @@ def _text_type(metadata: Mapping[str, Any], name: str) -> DataType:
     collations = metadata.get("__COLLATIONS")
     if isinstance(collations, dict) and name in collations:
         return String(collation=str(collations[name]).rpartition(".")[2])
-    declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
-    return type_from_json(declared) if isinstance(declared, str) else STRING
+    return with_declared_texts(STRING, declared_type(metadata))
 
 
 def _numbered(f: Field, before: tuple[Field, ...]) -> Field:
@@ -202,6 +204,8 @@ def _numbered(f: Field, before: tuple[Field, ...]) -> Field:
 
 
 def _reads_as(old: DataType, new: DataType) -> bool:
+    if isinstance(old, String) and isinstance(new, String):  # CHAR, VARCHAR and STRING are one type in files
+        return old.collation == new.collation
     return type(old) is type(new) if old.children or new.children else old == new or widens(old, new)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from tamis.bridges.sources.declared_texts import ROW_SCHEMA, declared_columns, with_declared_texts
 from tamis.bridges.sources.source_footers import SourceFooter
 from tamis.core.schema.widening import widens
 from tamis.core.types import BINARY, NULL, STRING, TIMESTAMP, Array, DataType, Decimal, Field, Map, Schema, Struct
@@ -94,11 +95,22 @@ def merged_schema(footers: Sequence[SourceFooter], *, binary_as_string: bool = F
         kinds.setdefault((footer.schema.remove_metadata(), physical), footer)
     fields: tuple[Field, ...] = ()
     first = ""
+    declared = _declared_alike(footers)
     for footer in kinds.values():
         more = fields_of(footer, binary_as_string=binary_as_string)
         fields = _merged(fields, more, (first, footer.path), ()) if first else more
         first = first or footer.path
-    return Schema(fields)
+    return Schema(tuple(replace(f, type=with_declared_texts(f.type, declared.get(f.name))) for f in fields))
+
+
+def _declared_alike(footers: Sequence[SourceFooter]) -> dict[str, str]:
+    """Return the CHAR and VARCHAR types that all files declare alike that have the column: others are STRING."""
+    found: dict[str, str] = {}
+    unlike: set[str] = set()
+    for names, notes in {(tuple(f.schema.names), (f.metadata.metadata or {}).get(ROW_SCHEMA)) for f in footers}:
+        declared = declared_columns(notes)
+        unlike |= {n for n in names if n not in declared or found.setdefault(n, declared[n]) != declared[n]}
+    return {name: text for name, text in found.items() if name not in unlike}
 
 
 def _merged(

@@ -30,6 +30,7 @@ from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.stats.statistics_decoding import Decoder
 from tamis.core.types import DOUBLE, FLOAT, INTEGER, VARIANT, Array, DataType, Field, Map, Schema
 from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.char_values import char_length, padded_high
 from tamis.core.types.defaults import initial_scalar
 from tamis.errors import TamisError
 
@@ -219,7 +220,9 @@ class TableEvidence:
             nothing, unsure = pa.nulls(len(self), to_arrow_type(field.type)), pa.nulls(len(self), pa.bool_())
             return ColumnEvidence(field.type, count, nothing, nothing, unsure, unsure, nulls, nans)
         b = decoder.bounds(field.id, field.type)
-        return ColumnEvidence(field.type, count, b.lo, b.hi, b.lo_exact, b.hi_exact, nulls, nans)
+        found = ColumnEvidence(field.type, count, b.lo, b.hi, b.lo_exact, b.hi_exact, nulls, nans)
+        length = char_length(field.type)
+        return found if length is None else _of_padded(found, length)
 
     def _written_under(self, schema: Schema) -> pa.BooleanArray:
         if self._pieces is None:
@@ -258,6 +261,15 @@ class TableEvidence:
         return ColumnEvidence(
             data_type, rows, lo, hi, where_any(pa.scalar(low_exact)), where_any(pa.scalar(high_exact)), nulls, nans
         )
+
+
+def _of_padded(e: ColumnEvidence, length: int) -> ColumnEvidence:
+    """Return the bounds of CHAR values as they are read; in files of other writers they need not be padded."""
+    lo_exact, hi_exact = (
+        pc.and_(exact, pc.greater_equal(pc.utf8_length(bound), length))
+        for bound, exact in ((e.lo, e.lo_exact), (e.hi, e.hi_exact))
+    )
+    return replace(e, hi=padded_high(e.hi, length), lo_exact=lo_exact, hi_exact=hi_exact)
 
 
 def _believed(sets: pa.ListArray, column: ColumnEvidence) -> pa.ListArray:

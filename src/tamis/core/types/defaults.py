@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.types.arrow import to_arrow_type
-from tamis.core.types.logical import BINARY, DOUBLE, FLOAT, Array, DataType, Decimal, Field, Map, Struct
+from tamis.core.types.logical import BINARY, DOUBLE, FLOAT, Array, DataType, Decimal, Field, Map, String, Struct
 from tamis.errors import CorruptData
 
 
@@ -19,7 +19,8 @@ def initial_scalar(field: Field) -> pa.Scalar:
 
     The JSON form: numbers, texts and booleans as they are, decimals as text, binaries as base64, dates as
     days and instants, times and intervals as microseconds (or as ISO text), NaN and infinities as text,
-    structs as objects, maps as lists of pairs. Raises ``CorruptData`` for a value that does not fit the type.
+    structs as objects, maps as lists of pairs. CHAR values are padded here. Raises ``CorruptData`` for a value that
+    does not fit the type.
     """
     arrow = to_arrow_type(field.type)
     try:
@@ -73,6 +74,8 @@ def _plain(value: Any, data_type: DataType) -> Any:
             return [_plain(v, element.type) for v in value]
         case Map(key, item):
             return [(_plain(k, key.type), _plain(v, item.type)) for k, v in value]
+        case String("char", int(length)) if isinstance(value, str):
+            return value.ljust(length)
     if data_type == BINARY:
         return base64.b64decode(value)
     if data_type in (FLOAT, DOUBLE):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from tamis.core.expr import Column, Expr
 from tamis.core.types import Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_field
+from tamis.core.types.char_values import padded_array
 from tamis.storage.files.column_conversion import Names, convert, missing
 
 Arrays = Mapping[int, pa.Array]
@@ -41,11 +42,17 @@ class Columns:
         return [i for f in wanted for i in _ask(f, self.part)]
 
     def typed(self, wanted: Sequence[Field], batch: pa.RecordBatch) -> dict[int, pa.Array]:
-        """Convert a piece's columns to the reader's types; missing ones get NULL or the initial default."""
+        """Convert a piece's columns to the reader's types; missing ones get NULL or the initial default.
+
+        CHAR values are padded to the reader's length: another writer may not have padded them.
+        """
         names = Names(self.part)
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         return {
-            f.id: convert(found[str(f.id)], f, names) if str(f.id) in found else missing(f, len(batch)) for f in wanted
+            f.id: padded_array(convert(found[str(f.id)], f, names), f.type)
+            if str(f.id) in found
+            else missing(f, len(batch))
+            for f in wanted
         }
 
     def joined(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:

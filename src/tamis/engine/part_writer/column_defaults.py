@@ -9,8 +9,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tamis.core.expr import Call, Expr, evaluate, parse, parse_value, refused, supported
-from tamis.core.types import DataType, Field, Schema, String
+from tamis.core.types import STRING, DataType, Field, Schema, String
 from tamis.core.types.arrow import to_arrow_type
+from tamis.engine.part_writer.arrow_casts import fit
 from tamis.errors import InvalidInput, NotFound
 from tamis.world import world
 
@@ -22,7 +23,7 @@ def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
     """
     if sql.strip().upper() == "NULL":
         return pa.scalar(None, to_arrow_type(data_type))
-    target = "string" if isinstance(data_type, String) else str(data_type)
+    target = STRING if isinstance(data_type, String) else data_type  # CHAR and VARCHAR are fitted, not cast to
     try:
         parse_value(sql, Schema(()), what="a default")  # so that errors refer to the text as given
         # The operand of this predicate is the default's value.
@@ -35,15 +36,11 @@ def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
     out = evaluate(value, {}, 1, now_micros=world().now_micros())
     if out.failed is not None and out.failed.any():
         raise _bad(sql, data_type, name, f": {out.error}")
-    found: pa.Scalar = out.values[0].cast(to_arrow_type(data_type))
-    if (
-        isinstance(data_type, String)
-        and data_type.length is not None
-        and found.is_valid
-        and len(found.as_py()) > data_type.length
-    ):
-        raise _bad(sql, data_type, name, ": it is too long")
-    return found
+    array = out.values.slice(0, 1).cast(to_arrow_type(target))
+    try:
+        return fit(array, Field(name, data_type), name)[0]
+    except InvalidInput as error:
+        raise _bad(sql, data_type, name, ": it is too long") from error
 
 
 def write_default(field: Field) -> pa.Scalar:

@@ -22,6 +22,7 @@ from tamis.core.types import (
     Schema,
     String,
 )
+from tamis.core.types.char_values import without_lengths
 from tamis.core.types.identifiers import split_path
 from tamis.engine.part_writer.identity_values import given_number
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
@@ -72,8 +73,8 @@ def assigned(value: Expr, target: Field, zone: str, text: str | None = None) -> 
     """
     if value.type == target.type or (isinstance(value.type, String) and isinstance(target.type, String)):
         return value
-    if value.type.children and str(value.type) == str(target.type):
-        return value  # same fields and types; only the column ids differ
+    if value.type.children and str(without_lengths(value.type)) == str(without_lengths(target.type)):
+        return value  # only column ids differ, and lengths of texts, to which values are fitted when they are written
     if isinstance(value, Literal) and value.value is None:
         return Literal(target.type, None)
     if isinstance(value, Opaque) and value.type == NULL:
