@@ -508,3 +508,14 @@ def test_options_of_a_source_are_checked(tmp_path: Path, options: dict[str, Any]
     with pytest.raises(tamis.errors.InvalidInput, match=match):
         tamis.adopt(tmp_path / "source", tmp_path / "t", follow=True, source_options=options)
     assert not (tmp_path / "t").exists()
+
+
+def test_a_skipped_history_of_iceberg_may_have_been_a_restore(tmp_path: Path) -> None:
+    source, table = followed_iceberg(tmp_path)
+    source.append(rows(20))
+    synced(tmp_path, table)
+    source.append(rows(30))
+    synced(tmp_path, table, skip_history=True)
+    newest, before = (json.loads(text) for text in table.history()["parameters"].to_pylist()[:2])
+    assert newest["may_restore"]
+    assert "may_restore" not in before

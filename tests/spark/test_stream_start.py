@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -177,3 +178,22 @@ def test_a_second_frame_of_one_batch_is_refused(three: Lake, tmp_path: Path) -> 
 
     with pytest.raises(StreamingQueryException, match="EPOCH_TWICE"):
         written(three, both, tmp_path / "c")
+
+
+@pytest.mark.parametrize("option", ["ignoreDeletes", "skipChangeCommits"])
+def test_rows_that_a_source_restored_are_not_delivered_again(lake: Lake, tmp_path: Path, option: str) -> None:
+    source = tmp_path / "source"
+    for number in (1, 2):
+        rows_of = pa.table({"id": pa.array([number], pa.int32()), "v": pa.array([number * 10], pa.int32())})
+        deltalake.write_deltalake(source, rows_of, mode="append")
+    table = tamis.adopt(source, lake.folder / "db" / "t", follow=True)
+    assert isinstance(table, tamis.Table)
+    assert rows(batches(lake, tmp_path / "c", **{option: "true"})) == [(1, 10), (2, 20)]
+    deltalake.DeltaTable(source).delete("id = 2")
+    deltalake.DeltaTable(source).restore(1)
+    table.sync()
+    if option == "ignoreDeletes":
+        with pytest.raises(StreamingQueryException, match="CHANGED_SOURCE"):
+            batches(lake, tmp_path / "c", ignoreDeletes="true")
+    else:
+        assert rows(batches(lake, tmp_path / "c", skipChangeCommits="true")) == []

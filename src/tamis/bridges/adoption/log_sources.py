@@ -12,7 +12,7 @@ from tamis.bridges.sources.delta_source import DeltaOptions, read_delta
 from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_iceberg, iceberg_changes
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_source import read_iceberg
-from tamis.bridges.sources.source_changes import SourceChange
+from tamis.bridges.sources.source_changes import ANY_TIME, SourceChange
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.errors import InvalidInput
@@ -112,10 +112,11 @@ def newest_version(
         )
         before = DeltaPosition.from_json(source.properties[POSITION])
         before.check_same_table(at, place)
-        return SourceChange(table, whole=True), at.to_json()
+        until = ANY_TIME if before.modified_micros is None else before.modified_micros
+        return SourceChange(table, whole=True, restores_until=until), at.to_json()
     found, position = adopted_iceberg(place, _iceberg_options(storage, reading), ref=reading.get("ref"))
     IcebergPosition.from_json(source.properties[POSITION]).check_same_table(position, place)
-    return SourceChange(found, whole=True), position.to_json()
+    return SourceChange(found, whole=True, restores_until=ANY_TIME), position.to_json()
 
 
 def _delta_options(storage: Mapping[str, Any], given: Mapping[str, Any]) -> DeltaOptions:

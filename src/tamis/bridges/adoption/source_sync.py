@@ -23,6 +23,7 @@ from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, Source, commit, next_schema
 from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.commit_log.following import follows
+from tamis.storage.commit_log.model import MAY_RESTORE
 from tamis.storage.files.parquet.foreign_part import source_store
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -102,6 +103,8 @@ def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]
         "parts_with_deletions": len(effect.deleted),
     }
     parameters: dict[str, Any] = {"source": source.root, "kind": source.kind, "source_version": change.table.version}
+    if effect.parts and _may_be_back(effect.parts, change):
+        parameters[MAY_RESTORE] = True
     if change.table.timestamp_micros is not None:
         parameters["source_timestamp_micros"] = change.table.timestamp_micros
     proposal = Proposal(
@@ -117,6 +120,12 @@ def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]
         table_id=snapshot.head.table_id,
     )
     return commit(snapshot.store, proposal), (counts["parts_added"], counts["parts_removed"])
+
+
+def _may_be_back(parts: ExternalParts, change: SourceChange) -> bool:
+    """Return whether an earlier version may have had some of the files that a version adds."""
+    until = change.restores_until
+    return until is not None and any(entry.modified_micros <= until for entry in parts.entries)
 
 
 def _evolved(head: Head, schema: Schema) -> Head:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.errors import CorruptData
 
+ANY_TIME = 2**63 - 1
+"""The last time of all, for ``SourceChange.restores_until``."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
@@ -24,6 +27,8 @@ class SourceChange:
     """The source says that its rows are the same as before."""
     known_since: int | None = None
     """Files that were written after this time (microseconds, of the store's clock) were in no version before."""
+    restores_until: int | None = None
+    """Files that were written up to this time may have been in an earlier version; None: none of them was."""
 
 
 def history_gone(name: str, version: str, why: str) -> CorruptData:

@@ -124,6 +124,10 @@ class ReadSet:
     """Whether statistics may show that no row matches ``filter``. Not stored: it is the committer's own choice."""
 
 
+MAY_RESTORE = "may_restore"
+"""The parameter of a synchronization that may bring back rows of an earlier version."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """A commit's description of itself, shown by ``history()``."""
@@ -134,3 +138,8 @@ class Operation:
     metrics: dict[str, int] = field(default_factory=dict)
     stream: tuple[str, int] | None = None
     """(query id, epoch) of a streaming write."""
+
+    @property
+    def may_restore(self) -> bool:
+        """Whether it brings back rows of an earlier version, as far as is known."""
+        return self.name == "restore" or self.parameters.get(MAY_RESTORE) is True

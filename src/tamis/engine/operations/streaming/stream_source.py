@@ -302,7 +302,7 @@ def _columns_replaced(store: Store, version: int) -> SchemaFenced:
 def changes_rows(commit: Commit) -> bool:
     """Whether ``commit`` removed or moved rows of the version before, or brought back those of an earlier one."""
     takes = commit.remove_all or commit.remove_segments or commit.remove_parts or commit.deletions
-    return bool(takes) or commit.operation.name == "restore"
+    return bool(takes) or commit.operation.may_restore
 
 
 def _changed(store: Store, commit: Commit) -> InvalidInput:
