@@ -19,6 +19,7 @@ from tamis.bridges.adoption.external_manifest import ExternalParts, external_par
 from tamis.bridges.sources.source_changes import SourceChange
 from tamis.bridges.sources.source_kinds import DELTA
 from tamis.core.types import Schema
+from tamis.core.types.char_values import char_length
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, Source, commit, next_schema
 from tamis.storage.commit_log.deletion_vectors import bitmap, vector
@@ -86,7 +87,7 @@ def take_changes(snapshot: Snapshot, changes: Changes) -> tuple[Snapshot, Synchr
 def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]) -> tuple[Snapshot, tuple[int, int]]:
     """Commit one version of the source; return the snapshot, and how many files came and went."""
     before = followed_source(snapshot.head, snapshot.store.url)
-    head = _evolved(snapshot.head, change.table.schema)
+    head = _evolved(snapshot.head, change.table.schema, before.root)
     properties = {**before.properties, SOURCE_VERSION: change.table.version, POSITION: dict(position)}
     # a column that files did not hold by the old name mapping may be in it now
     names = {i: name for i, name in before.column_names.items() if name} | dict(change.table.column_names)
@@ -128,8 +129,31 @@ def _may_be_back(parts: ExternalParts, change: SourceChange) -> bool:
     return until is not None and any(entry.modified_micros <= until for entry in parts.entries)
 
 
-def _evolved(head: Head, schema: Schema) -> Head:
+def _check_padding(before: Schema, after: Schema, root: str) -> None:
+    """Raise ``InvalidInput`` (``SOURCE_LAYOUT``) if a column became CHAR, is none now, or has another length.
+
+    Its older values are padded otherwise now: indexes, analyzed statistics and value sets hold them as they were.
+    """
+    names = {_names(before, path): f for path, f in before.walk()}
+    for path, f in after.walk():
+        old = before.by_id.get(f.id) or names.get(_names(after, path), f)
+        if old.type != f.type and char_length(old.type) != char_length(f.type):
+            name = ".".join(_names(after, path))
+            raise InvalidInput(
+                f"The source {root} cannot be followed on: its column {name!r} was {old.type} and is {f.type} now.",
+                code="SOURCE_LAYOUT",
+                name=root,
+                remedy="Adopt it again, as a new table.",
+            )
+
+
+def _names(schema: Schema, path: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(schema.by_id[i].name for i in path)
+
+
+def _evolved(head: Head, schema: Schema, root: str) -> Head:
     assert head.schema is not None
+    _check_padding(head.schema, schema, root)
     return head if schema.fields == head.schema.fields else next_schema(head, schema)
 
 
