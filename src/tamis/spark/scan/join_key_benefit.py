@@ -18,8 +18,8 @@ from tamis.core.types import Field, Schema
 from tamis.cost_model import COSTS
 from tamis.engine.part_reader import MOST_ROWS, evidence_of
 from tamis.engine.scan import Plan
+from tamis.engine.scan.column_widths import share
 from tamis.sizes import SIZES
-from tamis.spark.scan.scan_estimates import share
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store.lru_cache import LruCache
 

@@ -31,9 +31,9 @@ from tamis.core.types import (
 from tamis.cost_model import COSTS
 from tamis.engine.part_reader import evidence_of, expected
 from tamis.engine.scan import Plan
+from tamis.engine.scan.column_widths import read_share
 from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.scan.parquet_filter import hints_cover_filter
-from tamis.spark.scan.scan_estimates import read_share
 
 FIELD_ID = "parquet.field.id"
 MOST_KEPT = COSTS.native_kept_share

@@ -1,20 +1,16 @@
-"""Size and column estimates of a pruned scan, for Spark's optimizer and for cutting tasks."""
+"""Column estimates of a pruned scan, for Spark's optimizer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import Expr, columns
 from tamis.core.pruning.evidence import ColumnEvidence
 from tamis.core.types import (
-    BINARY,
     BINARY_COLLATION,
-    BOOLEAN,
     BYTE,
     DATE,
     DOUBLE,
@@ -24,57 +20,14 @@ from tamis.core.types import (
     LONG,
     SHORT,
     TIMESTAMP,
-    VARIANT,
-    Array,
     DataType,
     Decimal,
-    Map,
     Schema,
     String,
-    Struct,
 )
-from tamis.engine.part_reader import MOST_ROWS, evidence_of
+from tamis.engine.part_reader import evidence_of
 from tamis.engine.scan import Plan
 from tamis.spark.jvm_bridge.wire_format import words
-
-_ROW = 8
-"""Bytes that Spark adds for each row."""
-_WIDTH: dict[DataType, int] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INTEGER: 4, FLOAT: 4, DATE: 4, BINARY: 100, VARIANT: 256}
-
-
-def width(data_type: DataType) -> int:
-    """Spark's default size in bytes of a value."""
-    match data_type:
-        case Decimal(precision):
-            return 8 if precision <= 18 else 16
-        case String():
-            return 20
-        case Struct(fields):
-            return sum(width(f.type) for f in fields)
-        case Array(element):
-            return width(element.type)
-        case Map(key, value):
-            return width(key.type) + width(value.type)
-    return _WIDTH.get(data_type, 8)
-
-
-def share(selected: Schema, of: Schema) -> float:
-    """The share of a row of ``of`` that ``selected`` makes up, between 0 and 1."""
-    return min(1.0, (_ROW + width(selected.as_struct())) / (_ROW + width(of.as_struct())))
-
-
-def read_share(selected: Schema, conjuncts: Sequence[Expr], of: Schema, *, lazy: bool) -> float:
-    """The share of a row of ``of`` that is likely to be read.
-
-    Filter columns are read whole. For the other columns a lazy reader is assumed to read the largest share
-    (``MOST_ROWS``) at which it stays lazy.
-    """
-    named = {ids[0] for c in conjuncts for ids in columns(c)}
-    leaders = Schema(tuple(f for f in of if f.id in named))
-    followers = Schema(tuple(f for f in selected if f.id not in named))
-    rest = share(followers, of) if followers.fields else 0.0
-    return min(1.0, (share(leaders, of) + rest * MOST_ROWS) if named and lazy else share(leaders, of) + rest)
-
 
 _CODES: dict[DataType, str] = {
     BYTE: "b",

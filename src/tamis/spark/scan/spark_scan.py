@@ -16,6 +16,7 @@ from tamis.core.expr import Expr, short_sql
 from tamis.core.types import Schema
 from tamis.engine.part_reader import runnable
 from tamis.engine.scan import Options, Plan
+from tamis.engine.scan.column_widths import read_share, share
 from tamis.engine.scan.metadata_aggregates import answer
 from tamis.engine.scan.report.report_text import summary
 from tamis.spark.executors.partitions import Cut, Sizes
@@ -40,7 +41,7 @@ from tamis.spark.scan.native_audit import audit_native
 from tamis.spark.scan.node_metrics import NodeMetrics
 from tamis.spark.scan.prepared_scan import Preparation, may_be_remembered, planned, remembered_preparation
 from tamis.spark.scan.pushdown import NOTHING, foremost, pays
-from tamis.spark.scan.scan_estimates import column_statistics, read_share, share
+from tamis.spark.scan.scan_estimates import column_statistics
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
 from tamis.spark.scan.scan_source import ScanRequest, Source
 from tamis.spark.scan.spark_batch import Batch, batch_part, made_reader, native_rows, packed, spark_reader_text
