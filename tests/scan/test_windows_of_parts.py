@@ -107,3 +107,19 @@ def test_a_consumer_that_stops_stops_all_windows(table: Any, cut: list[int], tmp
     assert first.column(0)[0].as_py() == 0
     assert scan.report is not None
     assert scan.report.seconds["read"] >= 0
+
+
+def test_windows_are_cut_by_what_is_read(table: Any, cut: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each window opens its part again. Of narrow and of lazy scans, more of a part fits into one."""
+    monkeypatch.setattr(scan_execution, "WINDOW_BYTES", max(part.bytes for part in table.scan().plan().parts) // 4)
+    made = {}
+    for name, (where, columns, lazy) in {
+        "all": (None, ("*",), "auto"),
+        "eager": ("n <> 7", ("*",), "off"),
+        "lazy": ("n <> 7", ("*",), "auto"),
+        "narrow": (None, ("x",), "auto"),
+    }.items():
+        cut.clear()
+        table.scan(where, columns, options={"tamis.read.lazy": lazy}).to_arrow()
+        made[name] = sum(cut)
+    assert made["narrow"] < made["lazy"] <= made["all"] == made["eager"]

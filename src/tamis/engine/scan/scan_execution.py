@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from functools import partial
@@ -9,6 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from tamis.engine.part_reader import ReadCounters, windows
+from tamis.engine.scan.column_widths import read_share
 from tamis.engine.scan.parallel_reader import AHEAD_BYTES, in_order, threads
 from tamis.engine.scan.scan_plan import Plan, report_order
 from tamis.engine.scan.skip_audit import log_violation, read_audited, strict, violation
@@ -20,9 +22,9 @@ from tamis.storage.files import PartRef
 from tamis.world import world
 
 LEAST_BYTES = SIZES.thread_bytes
-"""Minimum window size: reopening a part and filtering in smaller chunks costs some milliseconds."""
+"""Minimum size of a window in the file: reopening a part and filtering in smaller chunks costs some milliseconds."""
 WINDOW_BYTES = SIZES.window_bytes
-"""Usual window size of a large part: while one window is drained, the next ones fit into what is read ahead."""
+"""Usual bytes read of a window: while one window is drained, the next ones fit into what is read ahead."""
 
 
 class Execution:
@@ -92,22 +94,29 @@ class Execution:
         lookups, which cover whole parts.
         """
         wanted, spec = threads(), self._plan.spec
-        if not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
+        if not parts or not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
             return parts
-        if len(parts) >= wanted and int(self._plan.parts.weights.max(initial=0)) < 2 * WINDOW_BYTES:
+        share = self._read_share()
+        if len(parts) >= wanted and int(self._plan.parts.weights.max(initial=0)) * share < 2 * WINDOW_BYTES:
             return parts
         sizes = dict(zip(self._plan.parts.table["part_id"].to_pylist(), self._plan.parts.weights.tolist(), strict=True))
         weights = [sizes.get(ref.part_id, ref.bytes) for ref in parts]
-        share = max(sum(weights) // wanted, 1) if len(parts) < wanted else WINDOW_BYTES
+        each = max(sum(weights) // wanted, 1) if len(parts) < wanted else WINDOW_BYTES / share
         return [
             w
             for ref, size in zip(parts, weights, strict=True)
             for w in (
                 [ref]
                 if ref.part_id in self._plan.proofs or (ref.all_match and not spec.schema.fields)
-                else _windows(ref, size, min(share, WINDOW_BYTES))
+                else _windows(ref, size, min(each, WINDOW_BYTES / share))
             )
         ]
+
+    def _read_share(self) -> float:
+        """Return the share of the parts' bytes that is likely to be read: of narrow or lazy scans, a small one."""
+        spec = self._plan.spec
+        newest = spec.part_schemas[max(spec.part_schemas)]
+        return read_share(spec.schema, spec.conjuncts, newest, lazy=spec.lazy != "off")
 
     def _read(self, at: int, ref: PartRef) -> Generator[pa.RecordBatch]:
         """Yield one part's rows."""
@@ -142,6 +151,6 @@ class Execution:
         report.finish()
 
 
-def _windows(ref: PartRef, size: int, window_bytes: int) -> list[PartRef]:
-    """Split a part into windows of about ``window_bytes``, and of at least ``LEAST_BYTES``."""
-    return windows(ref, min(-(-size // window_bytes), size // LEAST_BYTES))
+def _windows(ref: PartRef, size: int, window_bytes: float) -> list[PartRef]:
+    """Split a part into windows of about ``window_bytes`` in the file, and of at least ``LEAST_BYTES``."""
+    return windows(ref, min(math.ceil(size / window_bytes), size // LEAST_BYTES))
