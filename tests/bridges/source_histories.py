@@ -11,10 +11,22 @@ import deltalake
 import pyarrow as pa
 from pyiceberg.types import LongType
 
+import tamis
+
 
 def rows(start: int, count: int = 10) -> pa.Table:
     ids = list(range(start, start + count))
     return pa.table({"k": ids, "p": [f"p{i % 3}" for i in ids], "s": [f"é{i}" for i in ids]})
+
+
+def followed_delta(folder: Path) -> tuple[Path, tamis.Table]:
+    """Two appends, and a table that follows them."""
+    source = folder / "source"
+    for start in (0, 10):
+        deltalake.write_deltalake(source, rows(start), mode="append")
+    table = tamis.adopt(source, folder / "t", follow=True)
+    assert isinstance(table, tamis.Table)
+    return source, table
 
 
 def merged(folder: Path) -> None:

@@ -23,7 +23,7 @@ from tamis.storage.object_store.store import Store
 from tests.bridges import delta_logs as logs
 from tests.bridges import iceberg_tables as ice
 from tests.bridges.foreign_tables import contents, sorted_rows
-from tests.bridges.source_histories import DELTA, ICEBERG, rows
+from tests.bridges.source_histories import DELTA, ICEBERG, followed_delta, rows
 
 
 def delta_rows(folder: Path, version: int | None = None) -> list[str]:
@@ -60,15 +60,6 @@ def test_a_delta_table_is_followed_through_any_history(
         own = tamis.open(folder / "t", version=table.version_of_source(version))
         with contextlib.suppress(FileNotFoundError):
             assert sorted_rows(own.scan().to_arrow()) == delta_rows(source, version)
-
-
-def followed_delta(folder: Path) -> tuple[Path, tamis.Table]:
-    source = folder / "source"
-    for start in (0, 10):
-        deltalake.write_deltalake(source, rows(start), mode="append")
-    table = tamis.adopt(source, folder / "t", follow=True)
-    assert isinstance(table, tamis.Table)
-    return source, table
 
 
 WRITES: Mapping[str, Callable[[tamis.Table], object]] = {

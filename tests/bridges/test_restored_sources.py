@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 from tests.bridges import delta_logs as logs
-from tests.bridges.source_histories import rows
+from tests.bridges.source_histories import followed_delta, rows
 
 
 def marked(table: tamis.Table) -> list[bool]:
@@ -21,17 +21,8 @@ def marked(table: tamis.Table) -> list[bool]:
     return [one.get("may_restore", False) for one in reversed(found) if "source_version" in one][1:]
 
 
-def followed(tmp_path: Path) -> tuple[Path, tamis.Table]:
-    source = tmp_path / "source"
-    for start in (0, 10):
-        deltalake.write_deltalake(source, rows(start), mode="append")
-    table = tamis.adopt(source, tmp_path / "t", follow=True)
-    assert isinstance(table, tamis.Table)
-    return source, table
-
-
 def test_a_restore_is_marked_and_writes_are_not(tmp_path: Path) -> None:
-    source, table = followed(tmp_path)
+    source, table = followed_delta(tmp_path)
     deltalake.write_deltalake(source, rows(20), mode="append")
     deltalake.DeltaTable(source).delete("k >= 10 AND k < 20")
     deltalake.DeltaTable(source).restore(1)
@@ -60,7 +51,7 @@ def test_an_old_file_is_an_append_only_of_a_write(tmp_path: Path, operation: obj
 
 
 def test_a_skipped_history_may_have_been_a_restore(tmp_path: Path) -> None:
-    source, table = followed(tmp_path)
+    source, table = followed_delta(tmp_path)
     deltalake.DeltaTable(source).delete("k >= 10")
     table.sync()
     deltalake.DeltaTable(source).restore(1)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from tamis.core.types import BINARY, Array, Field, Map, String, Struct
 from tamis.core.types.arrow import to_arrow_type
-from tamis.core.types.char_values import has_char, padded_array, padded_high
+from tamis.core.types.char_values import has_char, padded_high
 from tamis.core.types.defaults import initial_scalar
 from tamis.engine.part_writer.column_defaults import default_scalar
 from tamis.errors import InvalidInput
+from tamis.storage.files.padded_values import padded_array
 
 CHAR = String("char", 3)
 NESTED = Struct(

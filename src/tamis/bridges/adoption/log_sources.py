@@ -12,7 +12,7 @@ from tamis.bridges.sources.delta_source import DeltaOptions, read_delta
 from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_iceberg, iceberg_changes
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_source import read_iceberg
-from tamis.bridges.sources.source_changes import ANY_TIME, SourceChange
+from tamis.bridges.sources.source_changes import ANY_TIME, SourceChange, or_any_time
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.errors import InvalidInput
@@ -112,8 +112,7 @@ def newest_version(
         )
         before = DeltaPosition.from_json(source.properties[POSITION])
         before.check_same_table(at, place)
-        until = ANY_TIME if before.modified_micros is None else before.modified_micros
-        return SourceChange(table, whole=True, restores_until=until), at.to_json()
+        return SourceChange(table, whole=True, restores_until=or_any_time(before.modified_micros)), at.to_json()
     found, position = adopted_iceberg(place, _iceberg_options(storage, reading), ref=reading.get("ref"))
     IcebergPosition.from_json(source.properties[POSITION]).check_same_table(position, place)
     return SourceChange(found, whole=True, restores_until=ANY_TIME), position.to_json()

@@ -130,9 +130,9 @@ def _may_be_back(parts: ExternalParts, change: SourceChange) -> bool:
 
 
 def _check_padding(before: Schema, after: Schema, root: str) -> None:
-    """Raise ``InvalidInput`` (``SOURCE_LAYOUT``) if a column became CHAR, is none now, or has another length.
+    """Raise ``InvalidInput`` (``SOURCE_LAYOUT``) if a column becomes or stops being CHAR, or changes its CHAR length.
 
-    Its older values are padded otherwise now: indexes, analyzed statistics and value sets hold them as they were.
+    Readers would pad its older values differently, while indexes and analyzed statistics hold them as they were.
     """
     names = {_names(before, path): f for path, f in before.walk()}
     for path, f in after.walk():
@@ -140,7 +140,8 @@ def _check_padding(before: Schema, after: Schema, root: str) -> None:
         if old.type != f.type and char_length(old.type) != char_length(f.type):
             name = ".".join(_names(after, path))
             raise InvalidInput(
-                f"The source {root} cannot be followed on: its column {name!r} was {old.type} and is {f.type} now.",
+                f"Column {name!r} of the source {root} changed from {old.type} to {f.type}, "
+                "which pads its older values differently.",
                 code="SOURCE_LAYOUT",
                 name=root,
                 remedy="Adopt it again, as a new table.",

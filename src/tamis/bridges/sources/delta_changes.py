@@ -14,7 +14,7 @@ from tamis.bridges.sources.delta_features import check_protocol
 from tamis.bridges.sources.delta_log import LOG, DeltaSnapshot, Listing, commit_micros, list_log, read_snapshot
 from tamis.bridges.sources.delta_source import DeltaOptions, source_table
 from tamis.bridges.sources.foreign_paths import Root, source_root
-from tamis.bridges.sources.source_changes import ANY_TIME, SourceChange, history_gone, source_replaced
+from tamis.bridges.sources.source_changes import SourceChange, history_gone, or_any_time, source_replaced
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
@@ -148,12 +148,8 @@ def _change(root: Root, actions: Actions, table: SourceTable, known_since: int |
         rearranges=bool(flags) and not any(flag is not False for flag in flags),
         # a removal, or a file that is there already, needs the files that we have
         known_since=None if len(gone) else known_since,
-        restores_until=None if str(actions.info.get("operation")) in _WRITES else _or_any(known_since),
+        restores_until=None if str(actions.info.get("operation")) in _WRITES else or_any_time(known_since),
     )
-
-
-def _or_any(micros: int | None) -> int:
-    return ANY_TIME if micros is None else micros
 
 
 def _check_metadata(before: Mapping[str, Any], after: Mapping[str, Any], url: str) -> None:

@@ -11,6 +11,11 @@ ANY_TIME = 2**63 - 1
 """The last time of all, for ``SourceChange.restores_until``."""
 
 
+def or_any_time(micros: int | None) -> int:
+    """Return a time, or the last of all if it is unknown."""
+    return ANY_TIME if micros is None else micros
+
+
 @dataclass(frozen=True, slots=True)
 class SourceChange:
     """One version of a followed source, as the difference from the version before.

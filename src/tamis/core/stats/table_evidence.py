@@ -167,7 +167,7 @@ class TableEvidence:
     def values(self, ids: tuple[int, ...]) -> pa.ListArray | None:
         """Return the value set of a column, a list per piece, NULL where unknown; None if unknown everywhere.
 
-        A set with a value outside the bounds is not trusted.
+        A set with a value that the column cannot hold is not trusted.
         """
         if ids not in self._listed:
             self._listed[ids] = self._values(ids)
@@ -273,12 +273,15 @@ def _of_padded(e: ColumnEvidence, length: int) -> ColumnEvidence:
 
 
 def _believed(sets: pa.ListArray, column: ColumnEvidence) -> pa.ListArray:
-    """Drop the sets that have a value outside the bounds."""
+    """Drop the sets that have a value outside the bounds, or a CHAR value without padding."""
     owner, members = pc.list_parent_indices(sets), sets.flatten()
     outside = pc.or_(
         pc.fill_null(pc.less(members, column.lo.take(owner)), False),
         pc.fill_null(pc.greater(members, column.hi.take(owner)), False),
     )
+    length = char_length(column.type)
+    if length is not None:  # collected before readers padded what another writer had not
+        outside = pc.or_(outside, pc.fill_null(pc.less(pc.utf8_length(members), length), False))
     wrong = np.zeros(len(sets), np.bool_)
     wrong[np.asarray(owner.filter(outside))] = True
     return pc.if_else(pa.array(wrong), pa.scalar(None, sets.type), sets) if wrong.any() else sets

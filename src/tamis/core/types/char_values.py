@@ -1,8 +1,4 @@
-"""Pads CHAR values with blanks to their length, at any depth.
-
-Invariant: every value that a reader returns, or a writer stores, is padded. Files of other writers and values that are
-given apart from the rows (defaults, partition values) need not be, so they pass through here.
-"""
+"""CHAR types: their length, and what a bound of values without padding says of padded ones."""
 
 from __future__ import annotations
 
@@ -11,8 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.types.arrow import to_arrow_field, to_arrow_type
-from tamis.core.types.logical import Array, DataType, Map, String, Struct, with_children
+from tamis.core.types.logical import DataType, String, with_children
 
 
 def char_length(data_type: DataType) -> int | None:
@@ -31,30 +26,6 @@ def without_lengths(data_type: DataType) -> DataType:
         return String(collation=data_type.collation)
     inner = tuple(replace(f, type=without_lengths(f.type)) for f in data_type.children)
     return with_children(data_type, inner) if inner else data_type
-
-
-def padded_array(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Return an array of ``data_type`` with its CHAR values padded; longer values stay as they are."""
-    length = char_length(data_type)
-    if length is not None:
-        return pc.utf8_rpad(array, width=length, padding=" ")
-    if not has_char(data_type):
-        return array
-    match data_type:
-        case Struct(fields):
-            children = [padded_array(array.field(at), f.type) for at, f in enumerate(fields)]
-            mask = array.is_null() if array.null_count else None
-            return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields], mask=mask)
-        case Array(element):
-            values = padded_array(array.values, element.type)
-        case Map(key, value):
-            entries = [padded_array(array.keys, key.type), padded_array(array.items, value.type)]
-            values = pa.StructArray.from_arrays(entries, fields=[to_arrow_field(key), to_arrow_field(value)])
-    validity, offsets = array.buffers()[:2]
-    arrow = to_arrow_type(data_type)
-    return pa.Array.from_buffers(
-        arrow, len(array), [validity, offsets], array.null_count, array.offset, children=[values]
-    )
 
 
 def padded_high(high: pa.Array, length: int) -> pa.Array:

@@ -15,8 +15,8 @@ import pyarrow as pa
 from tamis.core.expr import Column, Expr
 from tamis.core.types import Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_field
-from tamis.core.types.char_values import padded_array
 from tamis.storage.files.column_conversion import Names, convert, missing
+from tamis.storage.files.padded_values import padded_array
 
 Arrays = Mapping[int, pa.Array]
 """A piece's columns by top-level column id."""

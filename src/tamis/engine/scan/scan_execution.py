@@ -24,7 +24,7 @@ from tamis.world import world
 LEAST_BYTES = SIZES.thread_bytes
 """Minimum size of a window in the file: reopening a part and filtering in smaller chunks costs some milliseconds."""
 WINDOW_BYTES = SIZES.window_bytes
-"""Usual bytes read of a window: while one window is drained, the next ones fit into what is read ahead."""
+"""Usual bytes read from one window: while it is drained, the next ones fit into what is read ahead."""
 
 
 class Execution:
