@@ -13,8 +13,9 @@ SHARE = 0.25
 """Of all tables."""
 SOURCES = ("folder", "folder", "hive", "hive", "delta", "delta", "iceberg")
 UNFIT = {
-    **{source: {"variant", "typed", "interval"} for source in ("folder", "hive", "delta")},
-    "iceberg": {"variant", "typed", "interval", "tinyint", "smallint"},
+    **{source: {"variant", "typed", "interval", "char"} for source in ("folder", "hive")},
+    "delta": {"variant", "typed", "interval"},
+    "iceberg": {"variant", "typed", "interval", "char", "tinyint", "smallint"},
 }
 """Kinds that a source cannot hold."""
 DELETES = {"delta": ("vectors", "vectors", "rewrite"), "iceberg": ("positions", "vectors", "equality", "rewrite")}

@@ -90,10 +90,19 @@ def _laid_out(array: pa.Array, layout: str) -> pa.Array:
 def _rows(step: h.Adopt) -> list[pa.Table]:
     """The rows of each file."""
     layout = step.options.get("layout", "") if step.source in {"folder", "hive"} else ""
-    arrays = {name: embedded_array(kind, step.values[name]) for name, kind in step.columns.items()}
+    arrays = {
+        name: embedded_array(kind, _padded_at_times(kind, step.values[name])) for name, kind in step.columns.items()
+    }
     whole = pa.table({name: _laid_out(a, "" if name == step.partition else layout) for name, a in arrays.items()})
     size = max(-(-len(whole) // step.files), 1)
     return [whole.slice(at, size) for at in range(0, len(whole), size)] or [whole]
+
+
+def _padded_at_times(kind: str, values: list[Any]) -> list[Any]:
+    """The values of a CHAR as several writers leave them: some padded, some not."""
+    if kind != "char":
+        return values
+    return [v.ljust(5) if v is not None and at % 3 == 1 else v for at, v in enumerate(values)]
 
 
 def _by_spark(step: h.Adopt, folder: Path, spark: Any, view: str) -> None:
@@ -156,6 +165,8 @@ def _delta(step: h.Adopt, folder: Path) -> Path:
         deltalake.write_deltalake(
             folder, rows, mode="append", partition_by=by, writer_properties=properties, target_file_size=2**20
         )
+    if "char" in step.columns.values():
+        _declare_chars(folder, step)
     if step.options.get("checkpoint"):
         deltalake.DeltaTable(folder).create_checkpoint()
     if step.deleted and step.options.get("deletes") == "rewrite":
@@ -163,6 +174,17 @@ def _delta(step: h.Adopt, folder: Path) -> Path:
     elif step.deleted:
         _delta_vectors(folder, step)
     return folder
+
+
+def _declare_chars(folder: Path, step: h.Adopt) -> None:
+    """Commit a schema in which columns are CHAR: deltalake declares none."""
+    commits = sorted((folder / "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for path in commits for line in path.read_text().splitlines()]
+    told = next(a["metaData"] for a in reversed(actions) if "metaData" in a)
+    schema = json.loads(told["schemaString"])
+    for field in schema["fields"]:
+        field["metadata"] |= dict(KINDS[step.columns[field["name"]]].metadata)
+    commit(folder, len(commits), [{"metaData": told | {"schemaString": json.dumps(schema)}}])
 
 
 def _delta_vectors(folder: Path, step: h.Adopt) -> None:

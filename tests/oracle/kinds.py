@@ -33,6 +33,16 @@ class Kind:
     ordered: bool = True
     staged: str = "{0}"
     """How SQL makes the value of what a staging file holds."""
+    plain: str = ""
+    """The type of plain Parquet that holds the values, where Spark reads no files as ``sql``."""
+    kept: str = "{0}"
+    """How SQL makes the value that the model keeps of an assigned one."""
+    metadata: tuple[tuple[str, str], ...] = ()
+    """What tells Spark that a plain column is of the type ``sql``."""
+
+    @property
+    def plain_sql(self) -> str:
+        return self.plain or self.sql
 
 
 def _text(value: str) -> str:
@@ -83,6 +93,8 @@ KINDS: dict[str, Kind] = {
     "decimal38": Kind("DECIMAL(38,10)", pa.decimal128(38, 10), lambda i: Decimal(i) * 10**15, _pool("g"), _number("DECIMAL(38,10)")),
     "boolean": Kind("BOOLEAN", pa.bool_(), lambda i: i > 20, (True, False), lambda v: str(v).lower()),
     "string": Kind("STRING", pa.string(), lambda i: f"k{i:03}", _pool("s"), _text),
+    "char": Kind("CHAR(5)", pa.string(), lambda i: f"k{i:03}", ("", "a", "ab", "a b", "abcde", "k01", "é", "\U0001f600", "a\x01", "a\t", "\x01"), _text,
+                 plain="STRING", kept="rpad({0}, 5, ' ')", metadata=(("__CHAR_VARCHAR_TYPE_STRING", "char(5)"),)),
     "binary": Kind("BINARY", pa.binary(), lambda i: b"b%03d" % i, _pool("x"), lambda v: f"X'{v.hex()}'"),
     "date": Kind("DATE", pa.date32(), lambda i: DAY0 + dt.timedelta(days=i), _pool("t"), lambda v: f"DATE'{v}'"),
     "timestamp": Kind("TIMESTAMP", pa.timestamp("us", "UTC"), lambda i: (INSTANT0 + i * HOUR).replace(tzinfo=dt.UTC), _pool("ts"), _instant),

@@ -42,7 +42,16 @@ class Refused(Exception):
 
 
 def staged(values: Mapping[str, list[Any]], columns: h.Columns) -> pa.Table:
-    return pa.table({name: embedded_array(columns[name], found) for name, found in values.items()})
+    return pa.table(
+        {name: _fitted(columns[name], embedded_array(columns[name], found)) for name, found in values.items()}
+    )
+
+
+def _fitted(kind: str, array: pa.Array) -> pa.Array:
+    """Pad the values of a CHAR."""
+    return (
+        pa.array([v if v is None else v.ljust(5) for v in array.to_pylist()], array.type) if kind == "char" else array
+    )
 
 
 class Mirror:
@@ -201,7 +210,7 @@ def _constant(default: str | None, kind: str, rows: int) -> pa.Array:
     if default is None:
         return pa.nulls(rows, KINDS[kind].arrow)
     value = parse_value(default, Schema(()), zone="UTC", ansi=True)
-    return computed(value, {}, rows, 0, "default").cast(KINDS[kind].arrow)
+    return _fitted(kind, computed(value, {}, rows, 0, "default").cast(KINDS[kind].arrow))
 
 
 def _mask(conjuncts: Sequence[Any], arrays: Arrays, length: int) -> Any:

@@ -90,10 +90,14 @@ class Model:
                 self._write(f"SELECT * EXCEPT ({name}) FROM {self.view}")
             case h.Add(name, kind, default):
                 self.columns = h.columns_after(self.columns, step, [])
-                self._write(f"SELECT *, CAST({default or 'NULL'} AS {KINDS[kind].sql}) AS {name} FROM {self.view}")
+                self._write(
+                    f"SELECT *, CAST({default or 'NULL'} AS {KINDS[kind].plain_sql}) AS {name} FROM {self.view}"
+                )
             case h.Widen(name, kind):
                 self.columns = h.columns_after(self.columns, step, [])
-                self._write(f"SELECT * EXCEPT ({name}), CAST({name} AS {KINDS[kind].sql}) AS {name} FROM {self.view}")
+                self._write(
+                    f"SELECT * EXCEPT ({name}), CAST({name} AS {KINDS[kind].plain_sql}) AS {name} FROM {self.view}"
+                )
             case h.Restore(at):
                 self.view, self.columns = self.states[at]
 
@@ -101,10 +105,15 @@ class Model:
         """A new state: the rows of ``select``, generated columns computed anew, in the order of the table's columns."""
         name = f"{self.name}_m{next(_numbers)}"
         path = str(self.folder / name)
-        made = (f"{self.generated[c]} AS {c}" if c in self.generated else c for c in self.columns)
-        self.spark.sql(f"SELECT {', '.join(made)} FROM ({select})").write.parquet(path)
-        schema = ", ".join(f"{column} {KINDS[kind].sql}" for column, kind in self.columns.items())
-        self.spark.read.schema(schema).parquet(path).createOrReplaceTempView(name)
+        kept = [f"{KINDS[kind].kept.format(c)} AS {c}" for c, kind in self.columns.items() if c not in self.generated]
+        made = [f"{self.generated[c]} AS {c}" if c in self.generated else c for c in self.columns]
+        self.spark.sql(f"SELECT {', '.join(made)} FROM (SELECT {', '.join(kept)} FROM ({select}))").write.parquet(path)
+        schema = ", ".join(f"{column} {KINDS[kind].plain_sql}" for column, kind in self.columns.items())
+        rows = self.spark.read.schema(schema).parquet(path)
+        for column, kind in self.columns.items():
+            if KINDS[kind].metadata:
+                rows = rows.withMetadata(column, dict(KINDS[kind].metadata))
+        rows.createOrReplaceTempView(name)
         self.view = name
 
     def _changed(self, sets: dict[str, str], predicate: str) -> str:
@@ -112,7 +121,9 @@ class Model:
         made = []
         for name, kind in self.columns.items():
             made.append(
-                f"IF({predicate}, CAST({sets[name]} AS {KINDS[kind].sql}), {name}) AS {name}" if name in sets else name
+                f"IF({predicate}, CAST({sets[name]} AS {KINDS[kind].plain_sql}), {name}) AS {name}"
+                if name in sets
+                else name
             )
         return ", ".join(made)
 
@@ -142,7 +153,7 @@ class Model:
         """A select list: each column by the clause that takes the row; ``otherwise`` + column, or NULL, where none does."""
         made = []
         for name, kind in self.columns.items():
-            cases = [f"WHEN {i} THEN CAST({c.sets.get(name, otherwise + name if otherwise else 'NULL')} AS {KINDS[kind].sql})"
+            cases = [f"WHEN {i} THEN CAST({c.sets.get(name, otherwise + name if otherwise else 'NULL')} AS {KINDS[kind].plain_sql})"
                      for i, c in enumerate(clauses) if c.sets is not None]  # fmt: skip
             rest = otherwise + name if otherwise else "NULL"
             made.append(f"CASE {action} {' '.join(cases)} ELSE {rest} END AS {name}" if cases else f"{rest} AS {name}")

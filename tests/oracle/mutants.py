@@ -75,6 +75,14 @@ MUTANTS: tuple[Mutant, ...] = (
         ("a gap in the list is no gap", "(_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64))", "(_steps(raw(a.lo), raw(a.hi)) <= (last - first).astype(np.uint64))"),
     ),
     *_mutants(
+        "engine/part_reader/read_columns.py",
+        ("CHAR values are read as stored", "padded_array(convert(found[str(f.id)], f, names), f.type)", "convert(found[str(f.id)], f, names)"),
+    ),
+    *_mutants(
+        "core/stats/table_evidence.py",
+        ("bounds of CHAR values are not padded", "replace(e, hi=padded_high(e.hi, length),", "replace(e,"),
+    ),
+    *_mutants(
         "core/pruning/decide.py",
         ("NULL counts as a match", "all_ = all_ & ~(truth.false | truth.null | truth.fail)", "all_ = all_ & ~(truth.false | truth.fail)"),
         ("one conjunct that holds is enough", "all_ = all_ & ~(truth.false", "all_ = ~(truth.false"),

@@ -131,7 +131,7 @@ class Predicates:
         if draw < 0.4:
             members = self._run(x, kind) or [self.literal(x, kind) for _ in range(rng.choice((1, 2, 3, 5, 12)))]
             return f"({x} {rng.choice(('', '', 'NOT '))}IN ({', '.join(members + ['NULL'] * (rng.random() < 0.15))}))"
-        if draw < 0.5 and (s := self.named("string")):
+        if draw < 0.5 and (s := self.named("string", "char")):
             return f"({self.sql(s)} {rng.choice(('', 'NOT '))}LIKE '{rng.choice(LIKES)}')"
         if draw < 0.56:
             return f"({x} BETWEEN {self.literal(x, kind)} AND {self.literal(x, kind)})"
@@ -213,7 +213,7 @@ class Predicates:
         return f"try_mod(CAST({x} AS BIGINT), 1009)"
 
     def text(self) -> str:
-        s = self.named("string")
+        s = self.named("string", "char")
         if s is None:
             x, _ = self.column(("int", "date", "boolean", "decimal"))
             return f"CAST({x} AS STRING)"

@@ -263,7 +263,7 @@ class Trial:
 
 def create(step: h.Create, path: Path) -> None:
     schema: Any = pa.schema([(name, embedded_array(kind, []).type) for name, kind in step.columns.items()])
-    if step.generated:
+    if step.generated or "char" in step.columns.values():
         schema = ", ".join(definitions(step))
     tamis.create(str(path), schema, cluster_by=step.cluster_by, format=step.format, properties=step.properties)
 

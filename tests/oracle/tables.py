@@ -15,7 +15,7 @@ from tests.oracle.predicates import Predicates
 BASE = {"a": "int", "s": "string"}
 MAYBE = {"b": "bigint", "d": "double", "x": "binary"}
 """In every other table."""
-OTHERS = ("tinyint", "smallint", "double", "double", "float", "decimal", "decimal38", "boolean", "binary", "date", "timestamp", "ntz", "interval",
+OTHERS = ("tinyint", "smallint", "double", "double", "float", "decimal", "decimal38", "boolean", "binary", "date", "timestamp", "ntz", "interval", "char", "char",
           "struct", "array", "array", "map", "map", "json", "variant", "typed")  # fmt: skip
 FORMATS = ("parquet", "parquet", "parquet", "orc", "vortex")
 UNFIT = {
@@ -285,6 +285,8 @@ class Tables:
         rng = self.rng
         plain = {c: k for c, k in columns.items() if k in PLAIN and k != "interval"}
         side = "source." if when != "by_source" and (when == "not_matched" or rng.random() < 0.5) else "target."
+        if side == "source.":  # which is of STRING, and not padded
+            plain = {c: k for c, k in plain.items() if k != "char"}
         condition = Predicates(rng, plain, side).simple() if not last or rng.random() < 0.5 else None
         if when == "not_matched":
             return h.Clause(
@@ -336,7 +338,7 @@ class Tables:
             "typed",
         }:  # the property that shreds may name it
             return []
-        kind = rng.choice(("int", "string", "date", "bigint"))
+        kind = rng.choice(("int", "string", "char", "date", "bigint"))
         back = name if rng.random() < 0.6 else f"n{len(steps)}"
         added = h.Add(back, kind, some_literal(rng, kind) if rng.random() < 0.5 else None)
         after = h.columns_after(h.columns_after(columns, h.Drop(name), []), added, [])
