@@ -501,12 +501,34 @@ def test_options_of_a_source_are_checked(tmp_path: Path, options: dict[str, Any]
     assert not (tmp_path / "t").exists()
 
 
-def test_a_skipped_history_of_iceberg_may_have_been_a_restore(tmp_path: Path) -> None:
+def test_iceberg_rolled_back_and_forward_is_a_restore(tmp_path: Path) -> None:
     source, table = followed_iceberg(tmp_path)
+    first = source.current_snapshot().snapshot_id
     source.append(rows(20))
     synced(tmp_path, table)
     source.append(rows(30))
+    newest = source.current_snapshot().snapshot_id
     synced(tmp_path, table, skip_history=True)
-    newest, before = (json.loads(text) for text in table.history()["parameters"].to_pylist()[:2])
-    assert newest["may_restore"]
-    assert "may_restore" not in before
+    source.manage_snapshots().rollback_to_snapshot(first).commit()
+    synced(tmp_path, table, skip_history=True)
+    source.manage_snapshots().set_current_snapshot(newest).commit()
+    synced(tmp_path, table)
+    source.append(rows(40))
+    synced(tmp_path, table)
+    assert sorted_rows(table.scan().to_arrow()) == sorted_rows(source.scan().to_arrow())
+    told = [json.loads(text).get("may_restore", False) for text in table.history()["parameters"].to_pylist()[:6]]
+    assert told[::-1] == [False, False, False, True, True, False]
+
+
+def test_an_append_of_a_file_that_is_there_is_refused(tmp_path: Path) -> None:
+    """As an adoption refuses it: a row of such a table has no place of its own."""
+    source, table = followed_iceberg(tmp_path)
+    (path,) = {file["file_path"] for file in source.inspect.files().to_pylist()[:1]}
+    mapping = source.schema().name_mapping.model_dump_json()
+    source.transaction().set_properties({"schema.name-mapping.default": mapping}).commit_transaction()
+    source.add_files([path], check_duplicate_files=False)
+    before = table.version
+    for skip in (False, True):
+        with pytest.raises(tamis.errors.CorruptData, match="listed twice"):
+            synced(tmp_path, table, skip_history=skip)
+    assert table.refresh().version == before

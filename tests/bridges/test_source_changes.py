@@ -37,8 +37,6 @@ def changed(files: Files, change: SourceChange) -> Files:
         return own
     assert not set(change.removed) & set(own)
     assert set(change.removed) <= set(files)
-    if change.known_since is not None:
-        assert not change.removed
     return {**{path: held for path, held in files.items() if path not in change.removed}, **own}
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tamis.bridges.adoption.source_sync import POSITION, SOURCE_VERSION
+from tamis.bridges.adoption.source_sync import POSITION, REMOVED_UNTIL, SOURCE_VERSION
 from tamis.bridges.sources.delta_changes import DeltaPosition, adopted_delta, delta_changes
 from tamis.bridges.sources.delta_source import DeltaOptions, read_delta
 from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_iceberg, iceberg_changes
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_source import read_iceberg
-from tamis.bridges.sources.source_changes import ANY_TIME, SourceChange, or_any_time
+from tamis.bridges.sources.source_changes import SourceChange
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.errors import InvalidInput
@@ -40,7 +40,7 @@ def read_log_source(
     if position is None:
         return table
     reading = {name: value for name, value in given.items() if not name.startswith(_PROPERTY)}
-    kept = {_PLACE: place, _READING: reading, SOURCE_VERSION: table.version, POSITION: position}
+    kept = {_PLACE: place, _READING: reading, SOURCE_VERSION: table.version, POSITION: position, REMOVED_UNTIL: 0}
     return replace(table, properties={**table.properties, **kept})
 
 
@@ -112,10 +112,10 @@ def newest_version(
         )
         before = DeltaPosition.from_json(source.properties[POSITION])
         before.check_same_table(at, place)
-        return SourceChange(table, whole=True, restores_until=or_any_time(before.modified_micros)), at.to_json()
+        return SourceChange(table, whole=True, may_restore=True), at.to_json()
     found, position = adopted_iceberg(place, _iceberg_options(storage, reading), ref=reading.get("ref"))
     IcebergPosition.from_json(source.properties[POSITION]).check_same_table(position, place)
-    return SourceChange(found, whole=True, restores_until=ANY_TIME), position.to_json()
+    return SourceChange(found, whole=True, may_restore=True), position.to_json()
 
 
 def _delta_options(storage: Mapping[str, Any], given: Mapping[str, Any]) -> DeltaOptions:

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from tamis.bridges.adoption.external_manifest import ExternalParts, external_parts
+from tamis.bridges.sources.iceberg_metadata import metadata_damaged
 from tamis.bridges.sources.source_changes import SourceChange
-from tamis.bridges.sources.source_kinds import DELTA
+from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
 from tamis.core.types import Schema
 from tamis.core.types.char_values import char_length
 from tamis.errors import InvalidInput
@@ -26,6 +27,7 @@ from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.commit_log.following import follows
 from tamis.storage.commit_log.model import MAY_RESTORE
 from tamis.storage.files.parquet.foreign_part import source_store
+from tamis.world import world
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -34,6 +36,13 @@ POSITION = "position"
 
 SOURCE_VERSION = "source_version"
 """The property of a source that names the version of it that the table's rows are those of."""
+
+REMOVED_UNTIL = "removed_until"
+"""The property of a followed source that says when the newest file was written that the table lost, wholly or in part.
+
+In microseconds, by the clock of the source's store; 0: it lost none. A file that was written later was in no version
+of the table before.
+"""
 
 Changes = Callable[[Source, Head], Iterator[tuple[SourceChange, Mapping[str, Any]]]]
 """Given the source, with its position, and the table's head: the versions since, with the position after each."""
@@ -77,34 +86,62 @@ def take_changes(snapshot: Snapshot, changes: Changes) -> tuple[Snapshot, Synchr
     source = followed_source(snapshot.head, snapshot.store.url)
     version: str | None = source.properties.get(SOURCE_VERSION)
     commits = added = removed = 0
+    live = _LivePaths()
     for change, position in changes(source, snapshot.head):
-        snapshot, figures = _taken(snapshot, change, position)
+        snapshot, figures = _taken(snapshot, live, change, position)
         version = change.table.version
         commits, added, removed = commits + 1, added + figures[0], removed + figures[1]
     return snapshot, Synchronization(source.root, commits, version, snapshot.version, added, removed)
 
 
-def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]) -> tuple[Snapshot, tuple[int, int]]:
+class _LivePaths:
+    """The paths of the files that the table has, read once and kept up to date while files are only added."""
+
+    def __init__(self) -> None:
+        self._known: set[str] | None = None
+
+    def overlap(self, snapshot: Snapshot, files: pa.Table) -> set[str]:
+        """Return the paths of ``files`` that the table has."""
+        if self._known is None:
+            self._known = set(snapshot.parts()["path"].to_pylist()) if len(files) else None
+        return self._known.intersection(files["path"].to_pylist()) if self._known else set()
+
+    def update(self, effect: _Effect) -> None:
+        if effect.removed or effect.deleted:
+            self._known = None
+        elif self._known is not None and effect.parts:
+            self._known.update(effect.parts.manifest["path"].to_pylist())
+
+
+def _taken(
+    snapshot: Snapshot, live: _LivePaths, change: SourceChange, position: Mapping[str, Any]
+) -> tuple[Snapshot, tuple[int, int]]:
     """Commit one version of the source; return the snapshot, and how many files came and went."""
     before = followed_source(snapshot.head, snapshot.store.url)
     head = _evolved(snapshot.head, change.table.schema, before.root)
-    properties = {**before.properties, SOURCE_VERSION: change.table.version, POSITION: dict(position)}
     # a column that files did not hold by the old name mapping may be in it now
     names = {i: name for i, name in before.column_names.items() if name} | dict(change.table.column_names)
-    source = replace(before, column_names=names, properties=properties)
+    source = replace(before, column_names=names)
+    effect = _effect(snapshot, live, source, change, head)
+    removed_until = int(before.properties.get(REMOVED_UNTIL, world().now_micros()))
+    progress = {
+        SOURCE_VERSION: change.table.version,
+        POSITION: dict(position),
+        REMOVED_UNTIL: max(removed_until, effect.removed_until),
+    }
+    source = replace(source, properties={**before.properties, **progress})
     head = replace(
         head,
         sources=tuple(source if s.source_id == source.source_id else s for s in head.sources),
         highest_column_id=max(head.highest_column_id, change.table.highest_column_id),
     )
-    effect = _effect(snapshot, source, change, head)
     counts = {
         "parts_added": len(effect.parts.manifest) if effect.parts else 0,
         "parts_removed": len(effect.removed),
         "parts_with_deletions": len(effect.deleted),
     }
     parameters: dict[str, Any] = {"source": source.root, "kind": source.kind, "source_version": change.table.version}
-    if effect.parts and _may_be_back(effect.parts, change):
+    if change.may_restore and effect.brings_back(removed_until):
         parameters[MAY_RESTORE] = True
     if change.table.timestamp_micros is not None:
         parameters["source_timestamp_micros"] = change.table.timestamp_micros
@@ -120,13 +157,8 @@ def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]
         follows=True,
         table_id=snapshot.head.table_id,
     )
+    live.update(effect)
     return commit(snapshot.store, proposal), (counts["parts_added"], counts["parts_removed"])
-
-
-def _may_be_back(parts: ExternalParts, change: SourceChange) -> bool:
-    """Return whether an earlier version may have had some of the files that a version adds."""
-    until = change.restores_until
-    return until is not None and any(entry.modified_micros <= until for entry in parts.entries)
 
 
 def _check_padding(before: Schema, after: Schema, root: str) -> None:
@@ -165,14 +197,23 @@ class _Effect:
     parts: ExternalParts | None
     removed: tuple[str, ...] = ()
     deleted: Mapping[str, bytes] = field(default_factory=dict)
+    removed_until: int = 0
+    """When the newest file was written that is gone or lost rows; 0: there is none."""
+
+    def brings_back(self, removed_until: int) -> bool:
+        """Return whether rows may be added that the table had before, if it lost files written until then."""
+        entries = self.parts.entries if self.parts else ()
+        return any(entry.modified_micros <= removed_until for entry in entries)
 
 
-def _effect(snapshot: Snapshot, source: Source, change: SourceChange, head: Head) -> _Effect:
-    if not change.whole and change.known_since is not None and not change.removed:
-        parts = _added(snapshot, source, change, head, change.table.files)
-        # what was written before the last version may be in it already: a file may be named again
-        if parts is None or all(entry.modified_micros > change.known_since for entry in parts.entries):
-            return _Effect(parts)
+def _effect(snapshot: Snapshot, live: _LivePaths, source: Source, change: SourceChange, head: Head) -> _Effect:
+    if change.whole or change.removed:
+        return _compared(snapshot, source, change, head)
+    again = live.overlap(snapshot, change.table.files)
+    if not again:
+        return _Effect(_added(snapshot, source, change, head, change.table.files))
+    if change.table.kind == ICEBERG:
+        raise metadata_damaged(source.root, f"the data file {min(again)} is listed twice")
     return _compared(snapshot, source, change, head)
 
 
@@ -206,8 +247,14 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
         gone = np.asarray(pc.is_in(_whole(live["path"]), value_set=pa.array(change.removed, pa.string())))
     removed = np.union1d(np.flatnonzero(gone), np.array(replaced, np.int64))
     fresh = files.filter(pa.array(~known | again))
-    parts = _added(snapshot, source, change, head, fresh)
-    return _Effect(parts, tuple(live["part_id"].take(pa.array(removed)).to_pylist()), deleted)
+    lost = live.take(pa.array(removed))
+    cut = live.filter(pc.is_in(live["part_id"], value_set=pa.array(deleted, pa.string())))
+    return _Effect(
+        _added(snapshot, source, change, head, fresh),
+        tuple(lost["part_id"].to_pylist()),
+        deleted,
+        max(pc.max(one["modified_micros"]).as_py() or 0 for one in (lost, cut)),
+    )
 
 
 def _other_constants(change: SourceChange, live: pa.Table, files: pa.Table) -> Bools:

@@ -14,7 +14,7 @@ from tamis.bridges.sources.delta_features import check_protocol
 from tamis.bridges.sources.delta_log import LOG, DeltaSnapshot, Listing, commit_micros, list_log, read_snapshot
 from tamis.bridges.sources.delta_source import DeltaOptions, source_table
 from tamis.bridges.sources.foreign_paths import Root, source_root
-from tamis.bridges.sources.source_changes import SourceChange, history_gone, or_any_time, source_replaced
+from tamis.bridges.sources.source_changes import SourceChange, history_gone, source_replaced
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
@@ -100,7 +100,6 @@ def delta_changes(
         raise history_gone(place, str(position.version), "its log no longer has that commit")
     if current.modified_micros != position.modified_micros:
         _check_same(root.store, current.path, position, place)
-    known_since = position.modified_micros
     for version in range(position.version + 1, newest + 1):
         if version not in commits:
             raise history_gone(place, str(position.version), f"its log has no commit {version}")
@@ -108,8 +107,7 @@ def delta_changes(
         actions = read_commit(root.store, commits[version].path, data)
         snapshot, position = _next(root, actions, position, commits[version])
         table = source_table(root, snapshot, options, schema, highest)
-        change = _change(root, actions, table, known_since)
-        known_since = position.modified_micros
+        change = _change(root, actions, table)
         position = replace(position, crc32=zlib.crc32(data))
         schema, highest = table.schema, max(highest, table.schema.highest_id())
         yield change, position
@@ -138,7 +136,7 @@ def _next(root: Root, actions: Actions, position: DeltaPosition, entry: Entry) -
     return snapshot, DeltaPosition(version, None, entry.modified_micros, protocol, metadata)
 
 
-def _change(root: Root, actions: Actions, table: SourceTable, known_since: int | None) -> SourceChange:
+def _change(root: Root, actions: Actions, table: SourceTable) -> SourceChange:
     gone = root.resolve_all(pc.unique(actions.removed["path"]), encoded=True)
     removed = gone.filter(pc.invert(pc.is_in(gone, value_set=table.files["path"].combine_chunks())))
     flags = [*actions.added["dataChange"].to_pylist(), *actions.removed["dataChange"].to_pylist()]
@@ -146,9 +144,7 @@ def _change(root: Root, actions: Actions, table: SourceTable, known_since: int |
         table,
         tuple(removed.to_pylist()),
         rearranges=bool(flags) and not any(flag is not False for flag in flags),
-        # a removal, or a file that is there already, needs the files that we have
-        known_since=None if len(gone) else known_since,
-        restores_until=None if str(actions.info.get("operation")) in _WRITES else or_any_time(known_since),
+        may_restore=str(actions.info.get("operation")) not in _WRITES,
     )
 
 

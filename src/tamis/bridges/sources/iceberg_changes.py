@@ -70,7 +70,7 @@ def iceberg_changes(
     last = metadata.snapshot(position.snapshot)
     now = entries_source(metadata, last, Entries())
     if now.schema.fields != schema.fields:
-        yield SourceChange(now, known_since=0), position
+        yield SourceChange(now), position
 
 
 def _lineage(metadata: IcebergMetadata, position: IcebergPosition, source: str) -> list[dict[str, Any]]:
@@ -95,11 +95,6 @@ def _change(metadata: IcebergMetadata, snapshot: Mapping[str, Any]) -> SourceCha
     added = added_entries(metadata.root, snapshot)
     if added is None:
         rearranges = (snapshot.get("summary") or {}).get("operation") == "replace"
-        return SourceChange(snapshot_source(metadata, snapshot, historic=False), whole=True, rearranges=rearranges)
-    parent = next((s for s in metadata.content["snapshots"] if s["snapshot-id"] == _parent(snapshot)), None)
-    known = 0 if _parent(snapshot) is None else None if parent is None else int(parent["timestamp-ms"]) * 1000
-    return SourceChange(entries_source(metadata, snapshot, added), known_since=known)
-
-
-def _parent(snapshot: Mapping[str, Any]) -> int | None:
-    return snapshot.get("parent-snapshot-id")
+        table = snapshot_source(metadata, snapshot, historic=False)
+        return SourceChange(table, whole=True, rearranges=rearranges, may_restore=True)
+    return SourceChange(entries_source(metadata, snapshot, added), may_restore=True)

@@ -7,14 +7,6 @@ from dataclasses import dataclass, field
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.errors import CorruptData
 
-ANY_TIME = 2**63 - 1
-"""The last time of all, for ``SourceChange.restores_until``."""
-
-
-def or_any_time(micros: int | None) -> int:
-    """Return a time, or the last of all if it is unknown."""
-    return ANY_TIME if micros is None else micros
-
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
@@ -30,10 +22,8 @@ class SourceChange:
     whole: bool = False
     rearranges: bool = False
     """The source says that its rows are the same as before."""
-    known_since: int | None = None
-    """Files that were written after this time (microseconds, of the store's clock) were in no version before."""
-    restores_until: int | None = None
-    """Files that were written up to this time may have been in an earlier version; None: none of them was."""
+    may_restore: bool = False
+    """Files may be added that an earlier version had."""
 
 
 def history_gone(name: str, version: str, why: str) -> CorruptData:
