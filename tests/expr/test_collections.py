@@ -154,6 +154,7 @@ def test_rows_are_those_of_spark(spark: Any, ansi: bool, tmp_path: Any) -> None:
     """By SQL text and by Catalyst's tree; where a row fails here, Spark fails."""
     from tamis.spark.jvm_bridge.adapter import bridge
     from tamis.spark.jvm_bridge.catalyst import known, translate
+    from tamis.spark.jvm_bridge.node_settings import zone_table
 
     rng = np.random.default_rng(8)
     table = pa.concat_tables([piece(rng, 8, 8 * n) for n in range(6)])
@@ -168,7 +169,9 @@ def test_rows_are_those_of_spark(spark: Any, ansi: bool, tmp_path: Any) -> None:
         if plan.getClass().getSimpleName() != "Filter":
             continue  # Spark knows the answer already
         helper = bridge(spark)
-        trees = translate(helper.helper("TreeText").render(helper.seq([plan.condition()]), known()), SCHEMA).conjuncts
+        trees = translate(
+            helper.helper("TreeText").render(helper.seq([plan.condition()]), known()), SCHEMA, zone_table(helper)
+        ).conjuncts
         opaque = [n.text for c in trees for n in c.walk() if isinstance(n, Opaque)]
         ways = {"text": expr.conjuncts(expr.parse(text, SCHEMA, ansi=ansi)), "catalyst": trees}
         for way, conjuncts in ways.items():

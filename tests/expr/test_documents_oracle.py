@@ -20,6 +20,7 @@ from tamis.core.types import VARIANT
 from tamis.core.types.arrow import to_arrow_type
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
+from tamis.spark.jvm_bridge.node_settings import zone_table
 from tests.expr.documents import DOCUMENTS, NUMBER_WORDS, PATH_DOCUMENTS, PATHS, PHRASES, SCHEMA, TARGETS, TYPED
 from tests.expr.oracle import plain
 from tests.spark.capabilities import needs_syntax
@@ -135,7 +136,9 @@ def test_catalyst_means_the_same(spark: Any, frame: Any, columns: dict[int, pa.A
         plan = frame.where(text)._jdf.queryExecution().optimizedPlan()
         while plan.getClass().getSimpleName() != "Filter":
             plan = plan.child()
-        found = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
+        found = translate(
+            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA, zone_table(owner)
+        ).conjuncts
         assert not [n for c in found for n in c.walk() if isinstance(n, Opaque)], f"{text}: {found}"
         keep, failed, _ = expr.filter_mask(found, columns, len(DOCUMENTS))
         assert not failed.any(), text
@@ -150,7 +153,9 @@ def test_options_are_not_understood(spark: Any, frame: Any) -> None:
     plan = frame.where("from_json(s, 'a INT', map('mode', 'FAILFAST')).a = 1")._jdf.queryExecution().optimizedPlan()
     while plan.getClass().getSimpleName() != "Filter":
         plan = plan.child()
-    found = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
+    found = translate(
+        owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA, zone_table(owner)
+    ).conjuncts
     assert any(isinstance(n, Opaque) for c in found for n in c.walk())
 
 
@@ -258,7 +263,9 @@ def test_the_field_of_corrupt_records_is_not_understood(spark: Any, frame: Any) 
         plan = frame.where(text)._jdf.queryExecution().optimizedPlan()
         while plan.getClass().getSimpleName() != "Filter":
             plan = plan.child()
-        found = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
+        found = translate(
+            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA, zone_table(owner)
+        ).conjuncts
         return any(isinstance(n, Opaque) for c in found for n in c.walk())
 
     default = "from_json(s, 'a INT, _corrupt_record STRING')._corrupt_record IS NULL"

@@ -15,6 +15,7 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known, translate
+from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.spark_types import from_spark
 
 pytestmark = pytest.mark.spark
@@ -62,7 +63,9 @@ def read(spark: Any, table: Any) -> Callable[[str], Translation]:
         plan = frame.where(condition)._jdf.queryExecution().optimizedPlan()
         while plan.getClass().getSimpleName() != "Filter":
             plan = plan.child()
-        return translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), schema)
+        return translate(
+            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), schema, zone_table(owner)
+        )
 
     return run
 

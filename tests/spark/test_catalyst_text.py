@@ -38,7 +38,9 @@ def node(name: str, *children: dict[str, Any], kind: int = 0, **settings: Any) -
 
 
 def read(tree: Any) -> Expr:
-    (found,) = translate(json.dumps({"trees": [tree], "sql": ["?"], "types": TYPES}), SCHEMA).conjuncts
+    (found,) = translate(
+        json.dumps({"trees": [tree], "sql": ["?"], "types": TYPES, "zones": {}}), SCHEMA, str
+    ).conjuncts
     return found
 
 
@@ -91,9 +93,9 @@ def test_names_that_need_quotes_are_written_so() -> None:
 
 
 def test_deep_nesting_is_one_opaque_filter_over_all_columns() -> None:
-    text = json.dumps({"trees": [], "sql": ["?"], "types": TYPES})
+    text = json.dumps({"trees": [], "sql": ["?"], "types": TYPES, "zones": {}})
     deep = '{"c":"Not","t":0,"p":{},"k":[' * 3_000 + json.dumps(attribute("i")) + "]}" * 3_000
-    (found,) = translate(text.replace('"trees": []', f'"trees": [{deep}]'), SCHEMA).conjuncts
+    (found,) = translate(text.replace('"trees": []', f'"trees": [{deep}]'), SCHEMA, str).conjuncts
     assert isinstance(found, Opaque)
     assert len(found.args) == len(SCHEMA)
 
@@ -143,4 +145,4 @@ TREES = st.recursive(
 
 @given(TREES)
 def test_no_tree_raises(tree: Any) -> None:
-    translate(json.dumps({"trees": [tree], "sql": ["?"], "types": TYPES}), SCHEMA)
+    translate(json.dumps({"trees": [tree], "sql": ["?"], "types": TYPES, "zones": {}}), SCHEMA, str)

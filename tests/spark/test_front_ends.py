@@ -13,6 +13,7 @@ from tamis.core.expr import Call, Expr, registry
 from tamis.core.pruning import Decision, decide
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
+from tamis.spark.jvm_bridge.node_settings import zone_table
 
 pytestmark = pytest.mark.spark
 
@@ -50,7 +51,7 @@ def from_catalyst(spark: Any, frame: Any) -> dict[str, tuple[Expr, ...]]:
         while plan.getClass().getSimpleName() != "Filter":
             plan = plan.child()
         out[condition] = translate(
-            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA
+            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA, zone_table(owner)
         ).conjuncts
     return out
 

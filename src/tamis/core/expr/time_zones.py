@@ -2,18 +2,23 @@
 
 As in Java's ``ZoneId``, a local time in a gap moves forward by the gap's length, and one that occurs twice is
 the earlier instant. Neither direction is monotone (an autumn night repeats an hour), so bounds use envelopes:
-``local_low(x)`` is the least local time at or after ``x``. Tables come from the TZif files of the machine or
-of the ``tzdata`` package. All times are in microseconds.
+``local_low(x)`` is the least local time at or after ``x``. All times are in microseconds.
+
+Tables come from the TZif files of the ``tzdata`` package, which are built like Java's; those of a machine may give
+several zones an older history of their own. Releases differ, too: a name may have its own table (``name_with_table``).
 """
 
 from __future__ import annotations
 
+import base64
 import re
 import struct
+import zlib
 import zoneinfo
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +33,8 @@ DAY = 86_400 * SECOND
 _CYCLE_YEARS = 400
 _CYCLE = 146_097 * DAY
 """After 400 years the calendar repeats, including weekdays, and so do a zone's recurring rules."""
+_YEAR_2400 = 13_569_465_600
+"""In seconds; every rule has recurred for centuries by then."""
 _MANY, _BUCKET, _FEW = 1_000, 42, 8
 _EDGE = np.iinfo(np.int64).min // 2
 
@@ -134,6 +141,15 @@ class Zone:
     later: Shift
     recurs: bool = False
     """Whether the table ends with 400 years of a recurring rule."""
+
+    @cached_property
+    def checksum(self) -> int:
+        """CRC-32 of the offsets up to the year 2400, by which another table is known to be the same one."""
+        shift = self.to_local
+        starts = (shift.starts[1:] // SECOND).tolist()
+        offsets = (shift.offsets // SECOND).tolist()
+        pairs = (f"{at}:{after}" for at, after in zip(starts, offsets[1:], strict=True) if at < _YEAR_2400)
+        return zlib.crc32(",".join((str(offsets[0]), *pairs)).encode())
 
     @property
     def fixed(self) -> int | None:
@@ -250,8 +266,11 @@ def _offset(name: str) -> int | None:
 def zone(name: str) -> Zone:
     """Return the zone of this name or offset (``Europe/Berlin``, ``+02:00``, ``UTC``), as Spark reads it.
 
-    Raises ``InvalidInput`` if there is none.
+    A name may have a table of its own behind it (``name_with_table``). Raises ``InvalidInput`` if there is none.
     """
+    plain, _, table = name.partition(_TABLE)
+    if table:
+        return _from_table(plain, zlib.decompress(base64.b64decode(table)).decode())
     padded = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", re.sub(r"([+-])(\d):", r"\g<1>0\2:", name, count=1), count=1)
     read = _SHORT.get(padded, padded)
     if (seconds := _offset(read)) is not None:
@@ -267,16 +286,30 @@ def zone(name: str) -> Zone:
         ) from error
 
 
+_TABLE = "="
+
+
+def name_with_table(name: str, table: str) -> str:
+    """Return a name for ``zone`` that stands for these offsets, whatever the name's own are.
+
+    ``table`` has the first offset and each ``instant:offset`` to the year 2500, in seconds, between commas.
+    """
+    return f"{name}{_TABLE}{base64.b64encode(zlib.compress(table.encode())).decode()}"
+
+
+def _from_table(name: str, table: str) -> Zone:
+    first, *others = table.split(",")
+    pairs = [(int(at), int(offset)) for at, offset in (pair.split(":") for pair in others)]
+    recurs = bool(pairs) and pairs[-1][0] > _YEAR_2400
+    return _make(name, [at for at, _ in pairs], [int(first), *(offset for _, offset in pairs)], recurs)
+
+
 def _data(name: str) -> bytes:
     if name in _NOT_JAVAS or name not in zoneinfo.available_timezones():
         raise ValueError(name)
-    for folder in zoneinfo.TZPATH:
-        path = Path(folder, name)
-        if path.is_file():
-            return path.read_bytes()
-    from importlib.resources import files
-
-    return files("tzdata").joinpath("zoneinfo", *name.split("/")).read_bytes()
+    packaged = resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
+    folders = (Path(folder, name) for folder in zoneinfo.TZPATH)
+    return next(place for place in (packaged, *folders) if place.is_file()).read_bytes()
 
 
 def _read(data: bytes) -> tuple[list[int], list[int], str]:

@@ -26,12 +26,12 @@ from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
 from tamis.spark.jvm_bridge.catalyst_literals import Strange, data_type, literal, literals, same_values
+from tamis.spark.jvm_bridge.node_settings import CORRECTED, ZoneTable, mode_of, names_zone, zones_by_name
 
 Node = dict[str, Any]
 Args = tuple[Expr, ...]
 _TRANSPARENT = frozenset({"KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", "Alias"})
 """Classes whose value is that of their only child."""
-_MODES = {"ANSI": Mode.ANSI, "TRY": Mode.TRY, "LEGACY": Mode.LEGACY}
 _SATURATING = frozenset({"Floor", "Ceil"})
 """Classes that cannot fail in a Spark that gives them no mode: an older one than 4.3."""
 
@@ -43,11 +43,14 @@ class Translation:
     conjuncts: tuple[Expr, ...]
 
 
-def translate(text: str, schema: Schema) -> Translation:
-    """Translate the filters in ``text`` (from ``TreeText.java``) and bind them to ``schema`` by name."""
+def translate(text: str, schema: Schema, table: ZoneTable) -> Translation:
+    """Translate the filters in ``text`` (from ``TreeText.java``) and bind them to ``schema`` by name.
+
+    ``table`` gives the offsets of zones that the JVM has otherwise.
+    """
     try:
         content = json.loads(text)
-        reader = _Reader(schema, content["types"])
+        reader = _Reader(schema, content["types"], zones_by_name(content["zones"], table))
         found = [_settled(c) for tree in content["trees"] for c in conjuncts(reader.expression(tree))]
     except RecursionError:
         return unknown(schema, "a filter nested too deeply")
@@ -93,9 +96,11 @@ def _can_fail(node: Expr) -> bool:
 class _Reader:
     """Reads the nodes of one text, children first."""
 
-    def __init__(self, schema: Schema, types: list[Any]) -> None:
+    def __init__(self, schema: Schema, types: list[Any], zones: Mapping[str, str]) -> None:
         self.schema = schema
         self.types = types
+        self.zones = zones
+        """Zones of which the JVM has other offsets, with the names that have them."""
         self.variables: dict[str, Expr] = {}
 
     def expression(self, node: Node) -> Expr:
@@ -185,11 +190,17 @@ class _Reader:
         Raises ``Strange`` if its type is not the node's type in Spark.
         """
         settings = node["p"]
-        mode = _mode(settings) or (Mode.LEGACY if node["c"] in _SATURATING else None)
+        if settings.get("timeParserPolicy", CORRECTED) != CORRECTED:
+            raise Strange("times by the patterns of Spark 2")
+        mode = mode_of(settings) or (Mode.LEGACY if node["c"] in _SATURATING else None)
         kind = self.type(node)
-        made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=settings.get("timeZoneId"), type=kind)
+        zone = settings.get("timeZoneId")
+        zone = self.zones.get(zone, zone)
+        made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=zone, type=kind)
         if isinstance(made, Opaque) or not same_values(made.type, kind):
             raise Strange(f"{function} that gives {kind}")
+        if self.zones and names_zone(made, self.zones):
+            raise Strange("a time zone with other offsets in the JVM")
         if function == "cast" and args[0].type in (t.FLOAT, t.DOUBLE) and is_text(kind):
             # Before Java 19 the text of a floating-point number is not always the shortest one.
             return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)
@@ -347,18 +358,6 @@ def _present(arg: Expr) -> Expr:
         if arg.type in {t.FLOAT, t.DOUBLE}
         else there
     )
-
-
-def _mode(settings: Mapping[str, Any]) -> Mode | None:
-    """The mode in a node's constructor arguments, or None."""
-    context = settings.get("evalContext")
-    name = settings.get("evalMode") or (context.get("evalMode") if isinstance(context, dict) else None)
-    if name is not None:
-        return _MODES.get(str(name))
-    for key in ("failOnError", "ansiEnabled"):
-        if key in settings:
-            return Mode.ANSI if settings[key] else Mode.LEGACY
-    return None
 
 
 _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {

@@ -40,6 +40,7 @@ from tamis.spark.executors.read_task import Task
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
 from tamis.spark.jvm_bridge.catalyst_literals import Strange, array, data_type, same_values
+from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.wire_format import NUL, listed
 from tamis.storage.commit_log import Snapshot
 
@@ -72,7 +73,8 @@ def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr,
         if not others:
             return numbers
         said = owner.helper("JoinKeys").expressions(predicates, MOST_KEYS)
-        found = translate(owner.helper("TreeText").render(said, known()), schema).conjuncts
+        text = owner.helper("TreeText").render(said, known())
+        found = translate(text, schema, zone_table(owner)).conjuncts
     except Py4JError:  # values that Java itself cannot write; keys are optional
         return ()
     return (

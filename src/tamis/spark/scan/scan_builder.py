@@ -26,6 +26,7 @@ from tamis.spark.executors.partitions import Sizes
 from tamis.spark.executors.row_metadata import METADATA, PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
+from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
 from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, UNREADABLE, items
 from tamis.spark.options.source_options import POINTS, Use, read_options, unapplied_point
@@ -290,7 +291,7 @@ class Builder:
             return unknown(schema, "a filter that could not be read")
         if not self._text:
             return Translation(())
-        return Translation(without_inferred_checks(translate(self._text, schema).conjuncts))
+        return Translation(without_inferred_checks(translate(self._text, schema, zone_table(self._owner)).conjuncts))
 
     def _scan(self, pushed: Pushed, selected: Schema, required: Any) -> Scan:
         options, settings = self._switches

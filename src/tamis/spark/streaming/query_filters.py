@@ -8,6 +8,7 @@ from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate, unknown
+from tamis.spark.jvm_bridge.node_settings import zone_table
 
 
 def translated_filters(owner: Bridge, trees: Any, schema: Schema) -> tuple[Expr, ...]:
@@ -18,7 +19,7 @@ def translated_filters(owner: Bridge, trees: Any, schema: Schema) -> tuple[Expr,
         text = owner.helper("TreeText").render(trees, known())
     except Py4JError:  # a tree nested too deeply for Java to walk: it may mean anything
         return unknown(schema, "a filter that could not be read").conjuncts
-    return translate(text, schema).conjuncts
+    return translate(text, schema, zone_table(owner)).conjuncts
 
 
 def filters_now(owner: Bridge, key: str, schema: Schema) -> list[tuple[Expr, ...]] | None:

@@ -12,6 +12,7 @@ from tamis.errors import InvalidInput, SchemaMismatch, TamisError
 from tamis.spark.catalog.loaded_table import LoadedTable, PendingWrite
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import translate
+from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.spark_errors import offending_column, unsupported
 from tamis.spark.options.source_options import Use, read_options, refuse_settings
 from tamis.spark.write import spark_write as write
@@ -146,7 +147,8 @@ def predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
     asked = bridge.new(_LOGICAL + "Filter", found.get(), _relation(table))
     session = bridge.active_session()._jsparkSession
     condition = session.sessionState().executePlan(asked, _command_mode(bridge)).analyzed().condition()
-    return translate(bridge.helper("TreeText").render(bridge.seq([condition]), ""), table.logical_schema).conjuncts
+    text = bridge.helper("TreeText").render(bridge.seq([condition]), "")
+    return translate(text, table.logical_schema, zone_table(bridge)).conjuncts
 
 
 def run_insert(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:

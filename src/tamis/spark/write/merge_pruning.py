@@ -10,6 +10,7 @@ from typing import Any
 
 from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, key_filter, supported
 from tamis.spark.jvm_bridge.catalyst import known, translate
+from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.write.session_frames import dataframe
 
 
@@ -25,7 +26,8 @@ def narrow(df: Any, table: Any, scan: Any) -> Any:
     found = helper.join(df._jdf, scan.java_key)
     if found is None:
         return df
-    targets = translate(table.bridge.helper("TreeText").render(found[0], known()), scan.source.schema).conjuncts
+    text = table.bridge.helper("TreeText").render(found[0], known())
+    targets = translate(text, scan.source.schema, zone_table(table.bridge)).conjuncts
     if len(targets) != found[0].size() or not any(_usable(tree) for tree in targets):
         return df
     once = helper.keys(df._jdf, found[1])

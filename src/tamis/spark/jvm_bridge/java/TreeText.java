@@ -1,19 +1,29 @@
 package tamis;
 
+import java.time.Instant;
+import java.time.zone.ZoneOffsetTransition;
+import java.time.zone.ZoneRules;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
+import java.util.zip.CRC32;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.ConvertTimezone;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JsonToStructs;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.TimestampFormatterHelper;
+import org.apache.spark.sql.catalyst.expressions.UTCTimestamp;
+import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
@@ -27,7 +37,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Writes Catalyst expressions as one JSON text, so that Python reads a tree in one call.
  *
- * Takes a Scala Seq of Expression; gives {"trees": [nodes], "types": [types]}. A node is {"c": class, "t":
+ * Takes a Scala Seq of Expression; gives {"trees": [nodes], "types": [types], "zones": {time zone: its rules}}. A node is {"c": class, "t":
  * index into "types", "k": [children], "p": {constructor arguments that are not expressions}}; a literal has
  * "v" instead of "k" and "p"; a constant struct is {"row": [values]}, a constant array {"items": [values]}. Unlike Spark's toJSON this includes evalMode, nested argument objects and the
  * values of an InSet. Classes outside the given set of names also carry "s", their SQL text, for people. Read
@@ -38,8 +48,14 @@ public final class TreeText implements BiFunction {
     private static final String[] FROM_JSON = {
         "spark.sql.columnNameOfCorruptRecord", "spark.sql.json.enablePartialResults", "spark.sql.json.enableExactStringParsing"};
 
+    private static final String TIME_PARSER = "spark.sql.legacy.timeParserPolicy";
+    private static final long YEAR_2400 = 13569465600L;
+    private static final long YEAR_2500 = 16725225600L;
+    private static final ConcurrentHashMap RULES = new ConcurrentHashMap();
+
     private final StringBuilder out = new StringBuilder();
     private final LinkedHashMap types = new LinkedHashMap();
+    private final LinkedHashSet zones = new LinkedHashSet();
     private final Set known;
 
     public TreeText() {
@@ -74,7 +90,54 @@ public final class TreeText implements BiFunction {
             if (i > 0) out.append(',');
             type((DataType) names[i]);
         }
-        return out.append("]}").toString();
+        out.append("],\"zones\":{");
+        Object[] used = zones.toArray();
+        for (int i = 0; i < used.length; i++) {
+            if (i > 0) out.append(',');
+            quote((String) used[i]);
+            out.append(':').append(rules((String) used[i]));
+        }
+        return out.append("}}").toString();
+    }
+
+    /**
+     * Returns a checksum of a zone's offsets up to the year 2400, which tells whether Python has the same;
+     * -1 for an unknown zone. See core/expr/time_zones.py.
+     */
+    private static long rules(String zone) {
+        Long known = (Long) RULES.get(zone);
+        if (known == null) {
+            known = Long.valueOf(checksum(zone));
+            RULES.put(zone, known);
+        }
+        return known.longValue();
+    }
+
+    private static long checksum(String zone) {
+        byte[] bytes;
+        try {
+            bytes = table(zone, YEAR_2400).getBytes();
+        } catch (Exception unknown) {
+            return -1;
+        }
+        CRC32 sum = new CRC32();
+        sum.update(bytes, 0, bytes.length);
+        return sum.getValue();
+    }
+
+    /** Returns a zone's first offset, and each "instant:offset" to the year 2500, in seconds, between commas. */
+    public String zoneTable(String zone) { return table(zone, YEAR_2500); }
+
+    private static String table(String zone, long end) {
+        ZoneRules rules = DateTimeUtils.getZoneId(zone).getRules();
+        StringBuilder text = new StringBuilder();
+        text.append(rules.getOffset(Instant.MIN).getTotalSeconds());
+        ZoneOffsetTransition next = rules.nextTransition(Instant.MIN);
+        while (next != null && next.toEpochSecond() < end) {
+            text.append(',').append(next.toEpochSecond()).append(':').append(next.getOffsetAfter().getTotalSeconds());
+            next = rules.nextTransition(next.getInstant());
+        }
+        return text.toString();
     }
 
     private void node(Expression e) {
@@ -135,7 +198,8 @@ public final class TreeText implements BiFunction {
 
     /**
      * Writes the constructor arguments that are not expressions. Omits those without a plain form. from_json
-     * also has the settings of the session that change its results, under "session".
+     * also has the settings of the session that change its results, under "session"; a function that formats or
+     * parses times has the session's policy, under "timeParserPolicy".
      */
     private void arguments(Expression e) {
         out.append(",\"p\":{");
@@ -150,7 +214,21 @@ public final class TreeText implements BiFunction {
             }
             out.append('}');
         }
+        if (e instanceof UTCTimestamp || e instanceof ConvertTimezone) zonesOfArguments(e);
+        if (e instanceof TimestampFormatterHelper) {
+            out.append(",\"timeParserPolicy\":");
+            quote(setting(TIME_PARSER));
+        }
         out.append('}');
+    }
+
+    private void zonesOfArguments(Expression e) {
+        scala.collection.Iterator it = e.children().iterator();
+        while (it.hasNext()) {
+            Object child = it.next();
+            Object constant = child instanceof Literal ? ((Literal) child).value() : null;
+            if (constant instanceof UTF8String) zones.add(constant.toString());
+        }
     }
 
     private void product(scala.Product p) {
@@ -160,6 +238,7 @@ public final class TreeText implements BiFunction {
             if (x instanceof Expression || !plain(x)) continue;
             if (!first) out.append(',');
             first = false;
+            if (p.productElementName(i).equals("timeZoneId") && x instanceof scala.Some) zones.add(((scala.Some) x).get());
             quote(p.productElementName(i));
             out.append(':');
             value(x);

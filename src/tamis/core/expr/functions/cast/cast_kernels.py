@@ -60,6 +60,17 @@ def _same(call: Call, x: Datum) -> Evaluated:
     return Evaluated(x if x.type == target else x.cast(target))
 
 
+_UNITS = {"day": DAY, "hour": 3_600 * SECOND, "minute": 60 * SECOND, "second": 1}
+"""Microseconds of the last field of an interval; its seconds have six digits."""
+
+
+def _interval(call: Call, x: Datum) -> Evaluated:
+    """Cut an interval off behind the last field of the target, towards zero."""
+    assert isinstance(call.type, DayTimeInterval)
+    unit, values = _UNITS[call.type.end], raw(x)
+    return Evaluated(x if unit == 1 else build(values - np.fmod(values, unit), nulls(x), to_arrow_type(call.type)))
+
+
 def _number(call: Call, x: Datum) -> Evaluated:
     """Cast between integers, floats and booleans."""
     source, target, mode = call.args[0].type, call.type, call.mode
@@ -224,7 +235,8 @@ _Pair = Callable[[DataType, DataType], bool]
 _NUMBERS = (*INTEGRAL, FLOAT, DOUBLE, BOOLEAN)
 PAIRS: list[tuple[_Pair, Callable[[Call, Datum], Evaluated]]] = [
     (lambda s, t: s == t or (is_text(s) and is_text(t)), _same),
-    (lambda s, t: isinstance(s, DayTimeInterval | Time) and isinstance(t, DayTimeInterval | Time), _same),
+    (lambda s, t: isinstance(s, DayTimeInterval) and isinstance(t, DayTimeInterval), _interval),
+    (lambda s, t: isinstance(s, Time) and isinstance(t, Time), _same),
     (lambda s, t: is_text(s) and t == BINARY, _same),
     (lambda s, t: s in _NUMBERS and t in _NUMBERS, _number),
     (lambda s, t: is_instant(s) and is_instant(t), _instants),

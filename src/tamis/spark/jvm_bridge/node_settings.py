@@ -1,0 +1,62 @@
+"""What the settings of a Catalyst node and its session say: mode, offsets of the time zone, how patterns are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tamis.core.expr.time_zones import name_with_table, zone
+from tamis.core.expr.tree import Expr, Literal, Mode
+from tamis.errors import InvalidInput
+
+CORRECTED = "CORRECTED"
+"""The policy of ``spark.sql.legacy.timeParserPolicy`` by which times are formatted and parsed here."""
+
+_MODES = {"ANSI": Mode.ANSI, "TRY": Mode.TRY, "LEGACY": Mode.LEGACY}
+
+ZoneTable = Callable[[str], str]
+"""Gives the offsets of a zone in the JVM, as ``time_zones.name_with_table`` takes them."""
+
+_named: dict[tuple[str, int], str] = {}
+"""Names with the tables of zones that the JVM has otherwise, by name and checksum."""
+
+
+def mode_of(settings: Mapping[str, Any]) -> Mode | None:
+    """The mode in a node's constructor arguments, or None."""
+    context = settings.get("evalContext")
+    name = settings.get("evalMode") or (context.get("evalMode") if isinstance(context, dict) else None)
+    if name is not None:
+        return _MODES.get(str(name))
+    for key in ("failOnError", "ansiEnabled"):
+        if key in settings:
+            return Mode.ANSI if settings[key] else Mode.LEGACY
+    return None
+
+
+def zone_table(owner: Any) -> ZoneTable:
+    """Return the tables of the JVM to which the bridge ``owner`` leads."""
+    return lambda name: str(owner.helper("TreeText").zoneTable(name))
+
+
+def zones_by_name(checksums: Mapping[str, int], table: ZoneTable) -> dict[str, str]:
+    """Return names with tables for the zones of which the JVM, by their checksums, has other offsets."""
+    return {name: _with_table(name, told, table) for name, told in checksums.items() if not _same(name, told)}
+
+
+def _same(name: str, told: int) -> bool:
+    try:
+        return zone(name).checksum == told
+    except InvalidInput:
+        return False
+
+
+def _with_table(name: str, told: int, table: ZoneTable) -> str:
+    found = _named.get((name, told))
+    if found is None:
+        found = _named[name, told] = name_with_table(name, table(name)) if told >= 0 else name
+    return found
+
+
+def names_zone(tree: Expr, zones: Mapping[str, str]) -> bool:
+    """Return whether an argument names one of ``zones``."""
+    return any(isinstance(node, Literal) and node.value in zones for node in tree.walk())
