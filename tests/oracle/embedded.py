@@ -9,7 +9,7 @@ from typing import Any
 
 import tamis
 from tests.oracle.lab import Built
-from tests.oracle.settings import Settings
+from tests.oracle.settings import Settings, settled
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "tamis.read.lazy": ("auto", "on", "off"),
@@ -17,6 +17,8 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "tamis.stats.filter": ("on", "on", "off"),
     "tamis.audit.percent": (0, 0, 100),
 }
+POLICY = "spark.sql.legacy.timeParserPolicy"
+"""Of which an embedded scan knows one value."""
 NOT_SAID = {"UNKNOWN_FUNCTION", "BAD_FILTER", "UNSUPPORTED_FILTER"}
 """Codes with which the embedded scan says that it cannot say this."""
 LEFT_TO_SPARK = "[LEFT_TO_SPARK]"
@@ -30,7 +32,8 @@ def truths(spark: Any, built: Built, predicates: list[str]) -> list[Counter[Any]
     """Of each predicate, the numbers of the rows of which it is true; None where plain Spark raises."""
     listed = ", ".join(f"{p} AS p{i}" for i, p in enumerate(predicates))
     try:
-        rows = spark.sql(f"SELECT k, {listed} FROM {built.plain()}").collect()
+        with settled(spark, {POLICY: "CORRECTED"}):
+            rows = spark.sql(f"SELECT k, {listed} FROM {built.plain()}").collect()
     except Exception:
         return None
     return [Counter(row[0] for row in rows if row[i + 1]) for i in range(len(predicates))]

@@ -267,6 +267,19 @@ class Queries:
         )
         return Query(f"SELECT {shown} FROM {self.t.name} WHERE {both}")
 
+    def _session_times(self) -> Query:
+        """What depends on the session's zone or its policy of patterns, and intervals that are cut off."""
+        rng, t = self.rng, self.t.columns
+        op = rng.choice(("=", "<>", "<", ">="))
+        asked = [f"try_to_date({c}, 'yyyy-MM-dd') IS NULL" for c, kind in t.items() if kind in {"string", "char"}]
+        for c in (c for c, kind in t.items() if kind == "interval"):
+            fields = rng.choice(("DAY", "HOUR", "DAY TO MINUTE", "MINUTE TO SECOND"))
+            asked += [f"CAST({c} AS INTERVAL {fields}) {op} {some_literal(rng, 'interval')}"] * 2
+        for c in (c for c, kind in t.items() if kind == "timestamp"):
+            asked += [f"hour({c}) {op} {rng.randrange(24)}", f"date_format({c}, 'yyyy') {op} '{rng.choice((2023, 2024, '0001', 9999))}'",
+                      f"CAST({c} AS DATE) {op} {some_literal(rng, 'date')}"]  # fmt: skip
+        return Query(f"SELECT {', '.join(self.items())} FROM {self.t.name} WHERE {rng.choice(asked or [self.where()])}")
+
     def _values(self) -> Query:
         """A literal list that an index or a set of values may serve."""
         rng, (x, kind) = self.rng, self.p.column()
@@ -278,11 +291,11 @@ _SHAPES: list[Callable[[Any], Query]] = [
     Queries._project, Queries._filter_left_out, Queries._filter_left_out, Queries._limit, Queries._limit, Queries._count_of_limit, Queries._distinct, Queries._distinct,
     Queries._top, Queries._top, Queries._top, Queries._top_rows, Queries._sorted, Queries._aggregate, Queries._aggregate, Queries._group, Queries._group, Queries._group_by_expression,
     Queries._rollup, Queries._window, Queries._sample, Queries._explode, Queries._parameter, Queries._variable, Queries._view, Queries._cached, Queries._metadata,
-    Queries._partition_checks, Queries._norec, Queries._values, Queries._values, Queries._risky, *JOIN_SHAPES,
+    Queries._partition_checks, Queries._norec, Queries._values, Queries._values, Queries._session_times, Queries._risky, *JOIN_SHAPES,
 ]  # fmt: skip
 CORE_SHAPES: list[Callable[[Any], Query]] = [
     Queries._project, Queries._project, Queries._filter_left_out, Queries._limit, Queries._count_of_limit, Queries._top, Queries._top, Queries._top_rows, Queries._aggregate, Queries._aggregate,
-    Queries._metadata, Queries._metadata, Queries._group, Queries._values, Queries._risky, Queries._risky, Queries._either, Queries._either, narrow_join, narrow_join, narrow_join,
+    Queries._metadata, Queries._metadata, Queries._group, Queries._values, Queries._session_times, Queries._risky, Queries._risky, Queries._either, Queries._either, narrow_join, narrow_join, narrow_join,
 ]  # fmt: skip
 """What a scan takes over, is told, or is given keys by."""
 RARE_SHAPES = [Queries._udf]
