@@ -185,3 +185,39 @@ def test_a_column_that_is_padded_otherwise_ends_the_following(
     ):
         table.sync(skip_history=skip_history)
     assert table.scan().to_arrow().num_rows == 1
+
+
+LONG = ["ab", "abcdef", "abc", "zz    "]
+"""Values of a CHAR(3) and a VARCHAR(3), some of which another writer let be longer."""
+OF_LONG = {
+    "c = 'abcdef'": [1],
+    "c = 'abcd'": [1],  # Spark pads to four characters, and cuts what is longer
+    "c = 'zz   '": [3],
+    "c = 'zz'": [],
+    "c IN ('abcdef', 'q')": [1],
+    "c = 'ab    '": [0],
+    "v = 'abcdef'": [1],
+    "v = 'zz    '": [3],
+}
+"""Filters, and the rows that Spark gives for them."""
+
+
+@pytest.mark.parametrize("statistics", ["source's", "own"])
+def test_values_longer_than_their_column_are_found(tmp_path: Path, statistics: str) -> None:
+    kinds = [pa.field("id", pa.int32())]
+    kinds += [pa.field(n, pa.string(), metadata={DECLARED: t}) for n, t in (("c", "char(3)"), ("v", "varchar(3)"))]
+    for at, value in enumerate(LONG):
+        row = pa.table({"id": pa.array([at], pa.int32()), "c": [value], "v": [value]}, schema=pa.schema(kinds))
+        deltalake.write_deltalake(tmp_path / "source", row, mode="append")
+    table = tamis.adopt(tmp_path / "source", tmp_path / "t")
+    assert isinstance(table, tamis.Table)
+    if statistics == "own":
+        table.create_index("by_c", ["c"])
+        table.create_index("by_v", ["v"])
+        table.analyze()
+    for text, ids in OF_LONG.items():
+        assert matches(table, text) == ids, text
+    for name, key, ids in (("c", "abcdef", [1]), ("c", "ab", [0]), ("v", "abcdef", [1]), ("v", "zz    ", [3])):
+        assert table.scan(keys={name: [key]}).to_arrow()["id"].to_pylist() == ids, (name, key)
+    table.delete("c = 'abcdef'")
+    assert table.scan().count() == 3

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import Call, Expr, Literals, bound, call
-from tamis.core.types import DataType, Decimal, Field, Schema, String
+from tamis.core.types import DataType, Decimal, Field, Schema
 from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.char_values import char_length, without_lengths
 from tamis.engine.part_writer.arrow_casts import fit
 from tamis.engine.part_writer.plain_arrays import plain
 from tamis.engine.scan.column_selection import find
@@ -41,13 +42,26 @@ def _among(schema: Schema, name: str, given: Any) -> Expr:
 
 
 def _values(given: Any, field: Field, name: str) -> pa.Array:
-    """Return the distinct values in the column's type, without those that the column cannot hold."""
-    array = _array(given, name)
+    """Return the distinct values in the column's type, without those that the column cannot hold.
+
+    Texts may be longer than the column's length: so may values of other writers.
+    """
+    array, kind = _array(given, name), without_lengths(field.type)
     try:
         array = plain(array).unique().drop_null()
-        return fit(_held(array, field.type), Field(field.name, field.type, id=field.id), name).drop_null()
+        found = fit(_held(array, kind), Field(field.name, kind, id=field.id), name).drop_null()
+        length = char_length(field.type)
+        return found if length is None else _padded_keys(found, length)
     except (TamisError, pa.ArrowException):
         raise _bad(name, f"Column {name!r} is {field.type}, the keys are {array.type}") from None
+
+
+def _padded_keys(keys: pa.Array, length: int) -> pa.Array:
+    """Return the keys as a CHAR column holds them: blanks at the end make no other key."""
+    trimmed = pc.utf8_rtrim(keys, " ")
+    longer = pc.greater(pc.utf8_length(trimmed), length)
+    padded = pc.if_else(longer, keys, pc.utf8_rpad(trimmed, width=length, padding=" "))
+    return pa.concat_arrays([padded, keys.filter(pc.greater(pc.utf8_length(keys), length))]).unique()
 
 
 def _held(array: pa.Array, column: DataType) -> pa.Array:
@@ -58,9 +72,6 @@ def _held(array: pa.Array, column: DataType) -> pa.Array:
     wanted = to_arrow_type(column)
     if isinstance(column, Decimal):
         return _decimals(array, column)
-    if isinstance(column, String) and column.length is not None and array.type in (pa.string(), pa.large_string()):
-        shown = pc.utf8_rtrim(array, " ") if column.kind == "char" else array
-        return array.filter(pc.less_equal(pc.utf8_length(shown), column.length))
     if (
         array.type == wanted
         or not any(these(array.type) and those(wanted) for these, those in _ALIKE)

@@ -75,4 +75,4 @@ class BinderBase:
 
     def even(self, sides: list[Expr]) -> list[Expr]:
         """Pad CHAR columns and the values compared with them to one length."""
-        return padded(sides, lambda side, blanks: self.call("concat", side, blanks))
+        return padded(sides, lambda side, length, blank: self.call("rpad", side, length, blank))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tamis.core.expr.evaluate import constant
 from tamis.core.expr.syntax.nodes import Function, Node, Trim, walk
 from tamis.core.expr.tree import Column, Expr, Literal
-from tamis.core.types import STRING, String
+from tamis.core.types import INTEGER, STRING, String
 
 _FOLDED = {
     *("array", "char", "coalesce", "concat", "format_string", "greatest", "if", "least", "lower", "lpad", "ltrim"),
@@ -32,8 +32,8 @@ def unsure_padding(node: Node, bound: Expr) -> bool:
     )
 
 
-def padded(sides: list[Expr], concat: Callable[[Expr, Expr], Expr]) -> list[Expr]:
-    """Pad ``sides`` to one length with blanks appended by ``concat``.
+def padded(sides: list[Expr], rpad: Callable[[Expr, Expr, Expr], Expr]) -> list[Expr]:
+    """Pad ``sides`` to one length with blanks by ``rpad``, which cuts values that another writer let be longer.
 
     They stay as they are if none is a CHAR column, or one has an unknown length.
     """
@@ -44,16 +44,13 @@ def padded(sides: list[Expr], concat: Callable[[Expr, Expr], Expr]) -> list[Expr
     if any(n is None for n in lengths):
         return sides
     longest = max(n for n in lengths if n is not None)
-    return [_grown(s, longest - (n or 0), concat) for s, n in zip(sides, lengths, strict=True)]
+    return [s if n == longest else _grown(s, longest, rpad) for s, n in zip(sides, lengths, strict=True)]
 
 
-def _grown(side: Expr, missing: int, concat: Callable[[Expr, Expr], Expr]) -> Expr:
-    if missing <= 0 or (isinstance(side, Literal) and side.value is None):
-        return side
-    blanks = " " * missing
-    return (
-        replace(side, value=side.value + blanks) if isinstance(side, Literal) else concat(side, Literal(STRING, blanks))
-    )
+def _grown(side: Expr, length: int, rpad: Callable[[Expr, Expr, Expr], Expr]) -> Expr:
+    if isinstance(side, Literal):
+        return side if side.value is None else replace(side, value=side.value.ljust(length))
+    return rpad(side, Literal(INTEGER, length), Literal(STRING, " "))
 
 
 def is_char(side: Expr) -> bool:
