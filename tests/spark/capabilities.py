@@ -45,6 +45,12 @@ def needs_filled_columns(spark: Any) -> None:
         pytest.skip(f"Spark {spark.version} fills no columns that an INSERT leaves out")
 
 
+def needs_recursion(spark: Any) -> None:
+    """Skip where Spark runs no recursive queries."""
+    if not bridge(spark).has_class("org.apache.spark.sql.execution.UnionLoopExec"):
+        pytest.skip(f"Spark {spark.version} runs no recursive queries")
+
+
 def has_changes(spark: Any) -> bool:
     """Whether Spark has CHANGES FROM."""
     return bridge(spark).has_class("org.apache.spark.sql.connector.catalog.Changelog")

@@ -65,7 +65,7 @@ public final class JoinPlanning {
      * Requests the join keys of a side that is broadcast anyway; Spark's own rule requires a selective
      * predicate on it. Such keys are cheap: they are read from the broadcast, and are dropped if the plan
      * ends up without one. The filter is pushed only through operators that treat each row by itself, and
-     * through joins that keep it valid.
+     * through joins that keep it valid. Inside recursions, no key filter remains.
      */
     public static final class MoreKeys extends Rule {
         private final BiFunction selective;
@@ -75,7 +75,62 @@ public final class JoinPlanning {
         public TreeNode apply(TreeNode plan) {
             SQLConf conf = conf();
             boolean off = !conf.dynamicPartitionPruningEnabled() || !conf.exchangeReuseEnabled();
-            return off || (plan instanceof Subquery && ((Subquery) plan).correlated()) ? plan : plan.transformUp(new EachJoin(conf, selective));
+            off = off || (plan instanceof Subquery && ((Subquery) plan).correlated());
+            TreeNode more = off ? plan : plan.transformUp(new EachJoin(conf, selective));
+            return recursive((LogicalPlan) more) ? ((LogicalPlan) more).transformDownWithSubqueries(new EachRecursion()) : more;
+        }
+
+        /** Whether the plan holds a recursion, also in a subquery. */
+        private static boolean recursive(LogicalPlan plan) {
+            if (plan.nodeName().equals("UnionLoop")) return true;
+            for (int i = 0; i < plan.children().size(); i++) if (recursive((LogicalPlan) plan.children().apply(i))) return true;
+            for (int i = 0; i < plan.subqueries().size(); i++) if (recursive((LogicalPlan) plan.subqueries().apply(i))) return true;
+            return false;
+        }
+    }
+
+    /**
+     * Takes the key filters of Tamis scans out of recursions, also those that Spark's own rule adds.
+     *
+     * Spark analyzes and plans the body of a recursion anew for each step. A key filter that was added before,
+     * whose other side reads the rows of the step, can be unresolved there. Planning the step adds the filters again.
+     */
+    private static final class EachRecursion extends scala.runtime.AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) { return ((LogicalPlan) node).nodeName().equals("UnionLoop"); }
+
+        public Object applyOrElse(Object node, Function1 otherwise) {
+            return isDefinedAt(node) ? ((LogicalPlan) node).transformDownWithSubqueries(new EachFilter()) : otherwise.apply(node);
+        }
+    }
+
+    private static final class EachFilter extends scala.runtime.AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) { return node instanceof Filter && ours(((Filter) node).child()); }
+
+        public Object applyOrElse(Object node, Function1 otherwise) {
+            if (!isDefinedAt(node)) return otherwise.apply(node);
+            Filter filter = (Filter) node;
+            Expression rest = rest(filter.condition());
+            if (rest == filter.condition()) return node;
+            return rest == null ? filter.child() : new Filter(rest, filter.child());
+        }
+
+        /** Whether a plan is projections and filters over a Tamis scan. */
+        private static boolean ours(LogicalPlan plan) {
+            LogicalPlan below = plan;
+            while (below instanceof Project || below instanceof Filter) below = (LogicalPlan) below.children().apply(0);
+            return below instanceof DataSourceV2ScanRelation && Handler.keyOf(((DataSourceV2ScanRelation) below).scan()) != null;
+        }
+
+        /** Returns the condition without its key filters, or null if nothing else is left. */
+        private static Expression rest(Expression condition) {
+            if (condition instanceof DynamicPruningSubquery) return null;
+            if (!(condition instanceof And)) return condition;
+            And both = (And) condition;
+            Expression left = rest(both.left());
+            Expression right = rest(both.right());
+            if (left == both.left() && right == both.right()) return condition;
+            if (left == null) return right;
+            return right == null ? left : new And(left, right);
         }
     }
 
