@@ -9,8 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.spark.conftest import Lake
 
 import tamis
+from tamis.core.types.identifiers import backquote
 
 pytestmark = pytest.mark.spark
 
@@ -65,3 +67,44 @@ def test_expressions_of_other_libraries_filter_what_executors_change(spark: Any,
     frame = spark.createDataFrame([(1, 1.0)], "id BIGINT, x DOUBLE")
     assert table.overwrite(frame, pc.field("id") == 1).rows_deleted == 1
     assert table.scan().count() == 8
+
+
+def test_texts_with_lengths_are_compared_as_in_a_table(lake: Lake) -> None:
+    """Spark makes STRING of them, and pads what is compared with CHAR by what it knows of the column."""
+    lake.sql(
+        "CREATE TABLE lake.db.t (id INT, c CHAR(5), d CHAR(7), v VARCHAR(3), s STRUCT<x: CHAR(4), n: INT>, "
+        "l ARRAY<CHAR(3)>, m MAP<VARCHAR(2), STRUCT<c: CHAR(2)>>) USING tamis"
+    )
+    lake.sql(
+        "INSERT INTO lake.db.t VALUES (1, 'ab', 'ab', 'v', named_struct('x', 'x', 'n', 1), array('l'), "
+        "map('k', named_struct('c', 'y'))), (2, 'abc', 'ab', 'v ', NULL, array(), NULL), (3, NULL, 'z', NULL, NULL, NULL, NULL)"
+    )
+    found = tamis.open(lake.folder / "db" / "t").scan().to_spark(lake.spark)
+    table = lake.spark.table(f"{lake.name}.db.t")
+    assert found.schema.simpleString() == table.schema.simpleString()
+    assert sorted(found.collect(), key=lambda row: row.id) == table.orderBy("id").collect()
+    filters = ["c = 'ab'", "c = d", "'ab' = c", "c IN ('abc', 'ab')", "v = 'v'", "s.x = 'x'", "l = array('l')"]
+    assert {f: found.where(f).count() for f in filters} == {f: table.where(f).count() for f in filters}
+    assert found.where("c = 'ab'").count() == 1
+    assert found.select("m", "l").limit(1).count() == 1
+
+
+@pytest.mark.parametrize(("name", "kept"), [("x", True), ("a b,c`d", False)], ids=["plain", "strange"])
+def test_a_frame_is_written_again(lake: Lake, tmp_path: Path, name: str, kept: bool) -> None:
+    """With the types that are declared inside a struct, too, where Spark can read what it quotes no names in."""
+    table = tamis.create(tmp_path / "t", f"c CHAR(3), s STRUCT<{backquote(name)}: CHAR(4), n: INT>")
+    table.append(pa.table({"c": ["c"], "s": pa.array([{name: "x", "n": 1}])}))
+    found = table.scan().to_spark(lake.spark)
+    assert [(row.c, tuple(row.s)) for row in found.collect()] == [("c  ", ("x   ", 1))]
+    found.writeTo(f"{lake.name}.db.t").using("tamis").create()
+    for copy in (tamis.open(lake.folder / "db" / "t"), tamis.create(tmp_path / "copy", found)):
+        types = [row["type"] for row in copy.metadata("columns").select(["type"]).to_pylist()]
+        assert types[:2] == ["char(3)", f"struct<{name}:{'char(4)' if kept else 'string'},n:int>"]
+    assert lake.spark.table(f"{lake.name}.db.t").collect() == found.collect()
+
+
+def test_a_collation_beside_texts_with_lengths(lake: Lake) -> None:
+    lake.sql("CREATE TABLE lake.db.t (s STRUCT<c: CHAR(4), t: STRING COLLATE UTF8_LCASE>) USING tamis")
+    lake.sql("INSERT INTO lake.db.t VALUES (named_struct('c', 'y', 't', 'Z'))")
+    found = tamis.open(lake.folder / "db" / "t").scan().to_spark(lake.spark)
+    assert found.where("s.t = 'z'").collect() == lake.rows("SELECT * FROM lake.db.t") != []

@@ -11,7 +11,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from tamis.bridges.sources.declared_texts import with_declared_texts
 from tamis.core.types import BINARY_COLLATION, NULL, Array, DataType, Field, Map, Schema, String, Struct
+from tamis.core.types.char_values import without_lengths
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput, TamisError
 
@@ -60,6 +62,29 @@ def to_spark(schema: Schema, *, ids: bool = False) -> str:
     return json.dumps(struct)
 
 
+def to_python_spark(schema: Schema) -> str:
+    """The schema as JSON for rows that Python hands to Spark, which must be STRING where columns are CHAR or VARCHAR.
+
+    What a column is declared as is in its metadata, by which Spark pads what it compares, if Spark can read it there.
+    """
+    plain = replace(schema, fields=tuple(replace(f, type=without_lengths(f.type)) for f in schema.fields))
+    struct = json.loads(to_spark(plain))
+    for column, before, after in zip(struct["fields"], schema.fields, plain.fields, strict=True):
+        if before.type != after.type and _readable(before.type):
+            column["metadata"][CHAR_VARCHAR] = str(before.type)
+    return json.dumps(struct)
+
+
+def _readable(data_type: DataType) -> bool:
+    """Whether Spark reads the text of the type in metadata, where it quotes no names and knows no collations."""
+    if isinstance(data_type, String):
+        return data_type.collation == BINARY_COLLATION
+    plain = not isinstance(data_type, Struct) or all(
+        f.name.isascii() and f.name.isidentifier() for f in data_type.fields
+    )
+    return plain and all(_readable(f.type) for f in data_type.children)
+
+
 def _identify(spark: Any, ours: DataType) -> None:
     """Write the ids of struct fields into their metadata."""
     if isinstance(ours, Struct):
@@ -97,7 +122,11 @@ def _pruned_type(ours: DataType, required: dict[str, Any]) -> DataType:
 
 def _field(column: dict[str, Any]) -> Field:
     metadata = column.get("metadata") or {}
-    data_type = _type(metadata.get(CHAR_VARCHAR) or column["type"], column["name"], metadata.get(COLLATIONS) or {})
+    collations, declared = metadata.get(COLLATIONS) or {}, metadata.get(CHAR_VARCHAR)
+    whole = declared is not None and not isinstance(column["type"], dict)
+    data_type = _type(declared if whole else column["type"], column["name"], collations)
+    if not whole:
+        data_type = with_declared_texts(data_type, declared)
     return Field(
         name=column["name"],
         type=data_type,

@@ -18,7 +18,7 @@ from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Read
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_session
-from tamis.spark.jvm_bridge.spark_types import to_spark as spark_json
+from tamis.spark.jvm_bridge.spark_types import to_python_spark
 from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
 
 _SIZES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
@@ -44,7 +44,7 @@ def to_spark(scan: Scan, spark: Any) -> Any:
         )
     plan = _ready(scan)
     tasks = Cut(plan, _sizes(spark)).tasks()
-    schema = StructType.fromJson(json.loads(spark_json(plan.spec.schema)))
+    schema = StructType.fromJson(json.loads(to_python_spark(plan.spec.schema)))
     read = executor_function(spark, _reader(plan, spark, len(tasks)))
     frame = ordered_tasks(spark, [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks])
     rows = frame.mapInArrow(read, schema)
