@@ -40,6 +40,28 @@ def test_keys_that_are_stored_alike_are_one_key(tmp_path: Path, case: str) -> No
     assert table.scan().count() == 1
 
 
+def test_text_keys_are_cut_to_the_columns_length(tmp_path: Path) -> None:
+    """Blanks beyond the length are not stored, those within it are; what is really longer is no other key."""
+    table = tamis.create(tmp_path / "t", "k VARCHAR(3), v STRING")
+    for key in ("ab", "ab ", "ab       ", "abc  ", "äöü   ", "äöü"):
+        table.upsert(pa.table({"k": [key], "v": [key]}), "k")
+    rows = [("ab", "ab"), ("ab ", "ab       "), ("abc", "abc  "), ("äöü", "äöü")]
+    assert sorted(tuple(row.values()) for row in table.to_arrow().to_pylist()) == rows
+    for keys, code in ((["zz    ", "zz   "], "DUPLICATE_KEYS"), (["abcd", "abce"], "TOO_LONG")):
+        with pytest.raises(InvalidInput) as caught:
+            table.upsert(pa.table({"k": keys, "v": keys}), "k")
+        assert caught.value.code == code
+    assert table.upsert(pa.table({"k": pa.array([None, None], pa.string()), "v": ["n", "n"]}), "k").rows_inserted == 2
+
+
+def test_text_keys_of_a_length_skip_parts(tmp_path: Path) -> None:
+    table = tamis.create(tmp_path / "t", "k VARCHAR(8), v INT")
+    for first in "abc":
+        table.append(pa.table({"k": [f"{first}{n}" for n in range(5)], "v": pa.array(range(5), pa.int32())}))
+    result = table.upsert(pa.table({"k": ["b1", "b2"], "v": pa.array([8, 9], pa.int32())}), "k")
+    assert (result.rows_updated, result.rows_inserted, result.parts_read) == (2, 0, 1)
+
+
 def test_times_finer_than_a_microsecond_are_refused_by_name(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t", pa.schema({"k": pa.int64(), "at": pa.timestamp("us", "UTC")}))
     fine, coarse = (pa.array([n], pa.timestamp("ns", "UTC")) for n in (1_001, 1_000))

@@ -13,6 +13,7 @@ KEYS = {
     "DECIMAL(8, 2)": ("3.001BD", "3.002BD"),
     "DATE": ("TIMESTAMP'2026-01-01 10:00:00'", "TIMESTAMP'2026-01-01 20:00:00'"),
     "CHAR(4)": ("'n'", "'n  '"),
+    "VARCHAR(3)": ("'ab '", "'ab       '"),
 }
 
 
@@ -28,6 +29,15 @@ def test_keys_that_are_stored_alike_are_one_key(lake: Lake, kind: str) -> None:
         table.upsert(lake.spark.sql(f"SELECT {first} AS k, 'y' AS v UNION ALL SELECT {second}, 'z'"), "k")
     assert caught.value.code == "DUPLICATE_KEYS"
     assert lake.rows("SELECT count(*), max(v) FROM lake.db.t") == [(1, "x")]
+
+
+def test_a_key_that_is_too_long_is_no_other_key(lake: Lake) -> None:
+    lake.sql("CREATE TABLE lake.db.t (k VARCHAR(3), v STRING) USING tamis")
+    lake.sql("INSERT INTO lake.db.t VALUES ('abc', 'x')")
+    table = tamis.open(lake.folder / "db" / "t")
+    with pytest.raises(Exception, match=r"EXCEED_LIMIT_LENGTH|TOO_LONG"):
+        table.upsert(lake.spark.sql("SELECT 'abcd' AS k, 'y' AS v UNION ALL SELECT 'abce', 'z'"), "k")
+    assert lake.rows("SELECT * FROM lake.db.t") == [("abc", "x")]
 
 
 def test_rows_without_a_key_may_come_twice(lake: Lake) -> None:

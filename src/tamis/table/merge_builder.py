@@ -114,8 +114,9 @@ def upsert_clauses(columns: list[str]) -> tuple[MergeClause, ...]:
 def stored_keys(on: Any, target: Schema | None) -> dict[str, str]:
     """Return the source's keys by name, as SQL of the values that the target would store.
 
-    CHAR columns hold padded values, and columns of numbers and times convert what they are given; keys that
-    become one when they are stored are one key. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys.
+    CHAR columns hold padded values, VARCHAR columns cut blanks beyond their length, and columns of numbers and
+    times convert what they are given; keys that become one when they are stored are one key. Raises
+    ``InvalidInput`` (``BAD_COLUMN``) for no keys.
     """
     names = [on] if isinstance(on, str) else list(on or ())
     if not names or not all(isinstance(n, str) for n in names):
@@ -129,6 +130,9 @@ def stored_keys(on: Any, target: Schema | None) -> dict[str, str]:
 def _stored(key: str, column: DataType | None) -> str:
     if isinstance(column, String) and column.kind == "char":
         return f"rpad({key}, {column.length}, ' ')"
+    if isinstance(column, String) and column.length is not None:
+        most = column.length
+        return f"if(rtrim(substring({key}, {most + 1})) = '', substring({key}, 1, {most}), {key})"
     return f"CAST({key} AS {column})" if isinstance(column, Decimal) or column in _CONVERTED else key
 
 
