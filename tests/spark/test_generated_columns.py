@@ -197,6 +197,7 @@ def test_spark_shows_what_creates_the_same_table(zoned: Any) -> None:
     [
         ("a INT, b INT GENERATED ALWAYS AS (hash(a))", "GENERATED_COLUMN"),
         ("s STRING, b TIMESTAMP GENERATED ALWAYS AS (CAST(s AS TIMESTAMP))", "GENERATED_COLUMN"),
+        ("s STRING, b VARCHAR(3) GENERATED ALWAYS AS (upper(s))", "GENERATED_COLUMN"),
         ("a INT, b INT GENERATED ALWAYS AS (rand())", "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN"),
     ],
 )

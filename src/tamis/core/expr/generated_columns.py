@@ -1,7 +1,8 @@
 """Generated columns: binds their expressions to a schema, and decides which expressions and changes are possible.
 
 Invariant: in every row of a part that was written under a schema with a generated column, the stored value is the
-value of its expression on that row, in the stored time zone and mode. Writers compute it (the writer feature
+value of its expression on that row, in the stored time zone and mode; it may be cut only if the column is not
+``exact``. Writers compute it (the writer feature
 ``generated-columns`` keeps out those that would not), and neither the expression nor what it reads can change.
 """
 
@@ -40,7 +41,7 @@ CACHED = 64
 
 @dataclass(frozen=True, slots=True)
 class GeneratedColumn:
-    """A generated column, and the bound expression of its values, in the column's type."""
+    """A generated column, and the bound expression of its values, in the column's type but for the length of text."""
 
     field: Field
     column: Column
@@ -50,6 +51,14 @@ class GeneratedColumn:
     def sources(self) -> tuple[Column, ...]:
         """The columns, or struct fields, that the expression reads."""
         return tuple(dict.fromkeys(node for node in self.value.walk() if isinstance(node, Column)))
+
+    @property
+    def exact(self) -> bool:
+        """Whether rows hold the value itself; text that is cut to a length may lose blanks at its end.
+
+        Tables can no longer be made with such columns.
+        """
+        return not _may_cut(self.field.type, self.value)
 
     @property
     def portable(self) -> bool:
@@ -62,6 +71,11 @@ def _portable(node: Call) -> bool:
     if registry.function(node.function).reliable is None:
         return True
     return node.function in {"cast", "round", "bround"} and node.args[0].type not in (FLOAT, DOUBLE)
+
+
+def _may_cut(to: DataType, value: Expr) -> bool:
+    """Whether a column of type ``to`` may have to cut the text of ``value``."""
+    return isinstance(to, String) and to.length is not None and value.type != to
 
 
 _bound: dict[int, tuple[Schema, tuple[GeneratedColumn, ...]]] = {}
@@ -179,6 +193,10 @@ def _check_new(field: Field, schema: Schema) -> None:
         raise _bad(name, error.message, error.remedy) from error
     except InvalidInput as error:
         raise error if error.code == "GENERATED_COLUMN" else _bad(name, error.message, error.remedy) from error
+    if _may_cut(field.type, found.value):
+        raise _bad(
+            name, f"{how.expression} is {found.value.type}, the column {field.type}", "Make the column a STRING."
+        )
     generated = {f.id: f.name for f in schema.fields if f.generated is not None}
     for node in found.value.walk():
         if isinstance(node, Column) and schema.by_id[node.ids[0]].identity is not None:

@@ -1,12 +1,13 @@
 """Values of generated columns: computed where a row gives none, and compared with what it gives.
 
 Every write passes here, in ``conform``. NULL counts as no value, because Spark hands over NULL for a column that a
-statement leaves out. What is stored is always the computed value, bit for bit.
+statement leaves out. What is stored is always the computed value, bit for bit; a column that is not exact cuts blanks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from tamis.core.expr import Column, call, evaluate, to_sql
 from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.types import BOOLEAN, Schema
 from tamis.core.types.arrow import to_arrow_type
-from tamis.engine.part_writer.arrow_casts import null_in_required
+from tamis.engine.part_writer.arrow_casts import fit, null_in_required
 from tamis.errors import InvalidInput
 
 _COMPUTED = -1
@@ -56,7 +57,8 @@ def _computed(generated: GeneratedColumn, arrays: dict[int, pa.Array], length: i
             remedy="Correct that row, or leave it out.",
         )
     values = out.values.combine_chunks() if isinstance(out.values, pa.ChunkedArray) else out.values
-    return values.cast(to_arrow_type(generated.column.type))
+    values = values.cast(to_arrow_type(generated.column.type))
+    return values if generated.exact else fit(values, replace(generated.field, nullable=True), generated.field.name)
 
 
 def _check_given(generated: GeneratedColumn, given: pa.Array, values: pa.Array) -> None:
