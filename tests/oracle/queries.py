@@ -271,7 +271,7 @@ class Queries:
         """What depends on the session's zone or its policy of patterns, and intervals that are cut off."""
         rng, t = self.rng, self.t.columns
         op = rng.choice(("=", "<>", "<", ">="))
-        asked = [f"try_to_date({c}, 'yyyy-MM-dd') IS NULL" for c, kind in t.items() if kind in {"string", "char"}]
+        asked = [f"try_to_timestamp({c}, 'yyyy-MM-dd') IS NULL" for c, kind in t.items() if kind in {"string", "char"}]
         for c in (c for c, kind in t.items() if kind == "interval"):
             fields = rng.choice(("DAY", "HOUR", "DAY TO MINUTE", "MINUTE TO SECOND"))
             asked += [f"CAST({c} AS INTERVAL {fields}) {op} {some_literal(rng, 'interval')}"] * 2

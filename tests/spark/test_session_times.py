@@ -68,8 +68,8 @@ def patterns(session: tuple[Any, Path]) -> Any:
 @pytest.mark.parametrize(
     "condition",
     [
-        "try_to_date(s, 'yyyy-MM-dd') = DATE'2024-05-05'",
-        "try_to_date(s, 'yyyy-MM-dd') = DATE'2024-01-05'",
+        "to_date(s, 'yyyy-MM-dd') = DATE'2024-05-05'",
+        "to_date(s, 'yyyy-MM-dd') = DATE'2024-01-05'",
         "try_to_timestamp(s, 'yyyy-MM-dd HH:mm:ss') IS NOT NULL",
         "unix_timestamp(s) > 0",
         "date_format(ts, 'yyyy') >= '9999'",
@@ -88,12 +88,14 @@ def test_patterns_mean_what_the_policy_says(patterns: Any, condition: str, polic
 
 def test_a_pattern_that_spark_refuses_is_refused(patterns: Any) -> None:
     patterns.conf.set("spark.sql.legacy.timeParserPolicy", "EXCEPTION")
+    patterns.conf.set("spark.sql.ansi.enabled", "false")
     try:
         for name in ("patterns_plain", "times_lake.db.patterns"):
             with pytest.raises(Exception, match="INCONSISTENT_BEHAVIOR_CROSS_VERSION"):
-                ids(patterns, name, "try_to_date(s, 'yyyy-MM-dd') = DATE'2024-01-05'")
+                ids(patterns, name, "to_date(s, 'yyyy-MM-dd') = DATE'2024-01-05'")
     finally:
         patterns.conf.unset("spark.sql.legacy.timeParserPolicy")
+        patterns.conf.unset("spark.sql.ansi.enabled")
 
 
 def test_patterns_of_usual_sessions_still_skip(patterns: Any) -> None:
