@@ -59,3 +59,10 @@ def test_column_ids_stay_out_of_sparks_sight(spark: Any) -> None:
 def test_char_hidden_in_metadata_is_found() -> None:
     column = '{"name":"c","type":"string","nullable":true,"metadata":{"__CHAR_VARCHAR_TYPE_STRING":"char(5)"}}'
     assert str(from_spark('{"type":"struct","fields":[' + column + "]}").fields[0].type) == "char(5)"
+
+
+def test_a_collation_of_char_is_refused_for_spark_could_not_read_its_schema() -> None:
+    told = '{"name":"c","type":"char(5)","nullable":true,"metadata":{"__COLLATIONS":{"c":"spark.UTF8_LCASE"}}}'
+    with pytest.raises(InvalidInput, match="char.5. with a collation") as caught:
+        from_spark('{"type":"struct","fields":[' + told + "]}")
+    assert (caught.value.code, caught.value.name) == ("UNSUPPORTED_TYPE", "c")

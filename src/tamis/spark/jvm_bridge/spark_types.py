@@ -159,6 +159,13 @@ def _type(value: Any, path: str, collations: dict[str, str]) -> DataType:
     if found == NULL:
         raise _unsupported("void")
     if isinstance(found, String) and path in collations:
+        if found.length is not None:  # Spark's schemas in JSON have collations of STRING alone
+            raise InvalidInput(
+                f"Type {found} with a collation is not supported.",
+                code="UNSUPPORTED_TYPE",
+                name=path,
+                remedy="Make it a STRING with the collation, and check its length by a constraint.",
+            )
         return String(found.kind, found.length, collations[path].split(".", 1)[-1])
     return found
 
