@@ -224,6 +224,11 @@ bigint0 % -3
 double0 % 2
 pmod(bigint0, 3)
 pmod(integer0, -3)
+pmod(integer0, -2147483648)
+pmod(integer0, -2100000000)
+pmod(bigint0, -9223372036854775808L)
+bigint0 % -9223372036854775808L
+bigint0 div -9223372036854775808L
 sqrt(double0)
 sqrt(integer0)
 cast(double0 AS TIMESTAMP)

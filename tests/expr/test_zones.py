@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from tamis.core.expr.time_zones import DAY, zone
+from tamis.core.expr import evaluate, parse_value
+from tamis.core.expr.time_zones import DAY, name_with_table, zone
+from tamis.core.types import STRING, Field, Schema
+from tamis.errors import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -25,3 +29,21 @@ def test_many_values_are_as_each_alone(name: str, days: int) -> None:
         found = np.broadcast_to(ask(rising), rising.shape)
         assert (np.broadcast_to(ask(rising[order]), rising.shape) == found[order]).all()
         assert (np.broadcast_to(ask(rising[few]), few.shape) == found[few]).all()
+
+
+def test_a_name_may_have_a_table_and_a_text_of_data_may_not() -> None:
+    """Java's table of a zone goes behind its name; a value that looks like one is no zone in Spark."""
+    name = name_with_table("Here", "3600,0:7200")
+    assert zone(name).offset(np.array([-1, 0])).tolist() == [3_600_000_000, 7_200_000_000]
+    schema = Schema((Field("s", STRING, id=1),))
+    texts = [f"2024-01-01 00:00:00 {z}" for z in (name, "a=b", "UTC=", "UTC=eJwzNjMwAAACAgDK", "UTC")]
+    for text in ("try_cast(s AS TIMESTAMP)", "try_cast(concat('T', substring(s, 12)) AS TIMESTAMP)"):
+        out = evaluate(parse_value(text, schema, zone="UTC", ansi=True), {1: pa.array(texts)}, len(texts))
+        assert out.values.is_valid().to_pylist() == [False] * 4 + [True]
+    assert parse_value("from_utc_timestamp(NULL, 'a=b')", schema, zone="UTC", ansi=True) is not None
+
+
+@pytest.mark.parametrize("name", ["a=b", "UTC=", "=", "UTC=eJwzNjMwAAACAgDKxx", "Nowhere"])
+def test_what_is_no_zone_is_said_so(name: str) -> None:
+    with pytest.raises(InvalidInput, match="UNKNOWN_TIME_ZONE"):
+        zone(name)

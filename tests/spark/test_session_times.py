@@ -155,6 +155,7 @@ def test_a_zone_that_the_jvm_has_otherwise_is_taken_from_it(
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         text = trees(spark, "hour(ts) = 3 AND id > 1")
+        of_variant = trees(spark, "try_variant_get(try_parse_json(CAST(id AS STRING)), '$', 'timestamp') > ts")
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
     assert set(json.loads(text)["zones"]) == {"America/New_York"}
@@ -166,6 +167,8 @@ def test_a_zone_that_the_jvm_has_otherwise_is_taken_from_it(
         {node.zone for node in one.walk() if isinstance(node, Call) and node.zone} for one in (usual, other)
     )
     assert before == "America/New_York" != after
+    (found,) = translate(of_variant, SCHEMA, zone_table(bridge(spark))).conjuncts
+    assert {node.zone for node in found.walk() if isinstance(node, Call) and node.zone} == {after}
     table = zone(after)
     assert table.checksum == wanted.checksum
     moments = np.arange(-5_000_000_000, 30_000_000_000, 86_400 * 9 + 12_345) * 1_000_000

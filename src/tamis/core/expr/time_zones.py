@@ -270,7 +270,10 @@ def zone(name: str) -> Zone:
     """
     plain, _, table = name.partition(_TABLE)
     if table:
-        return _from_table(plain, zlib.decompress(base64.b64decode(table)).decode())
+        try:
+            return _from_table(plain, zlib.decompress(base64.b64decode(table)).decode())
+        except (ValueError, zlib.error):
+            raise _unknown_zone(name) from None
     padded = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", re.sub(r"([+-])(\d):", r"\g<1>0\2:", name, count=1), count=1)
     read = _SHORT.get(padded, padded)
     if (seconds := _offset(read)) is not None:
@@ -278,12 +281,23 @@ def zone(name: str) -> Zone:
     try:
         return _make(name, *_expanded(*_read(_data(read))))
     except (OSError, ValueError, KeyError, struct.error, zoneinfo.ZoneInfoNotFoundError) as error:
-        raise InvalidInput(
-            f"Time zone {name!r} is not known.",
-            code="UNKNOWN_TIME_ZONE",
-            name=name,
-            remedy="Use a name such as Europe/Berlin, or an offset such as +02:00.",
-        ) from error
+        raise _unknown_zone(name) from error
+
+
+def zone_in_data(name: str) -> Zone:
+    """Return the zone of a name from data, which cannot bring a table. Raises ``InvalidInput`` if there is none."""
+    if _TABLE in name:
+        raise _unknown_zone(name)
+    return zone(name)
+
+
+def _unknown_zone(name: str) -> InvalidInput:
+    return InvalidInput(
+        f"Time zone {name!r} is not known.",
+        code="UNKNOWN_TIME_ZONE",
+        name=name,
+        remedy="Use a name such as Europe/Berlin, or an offset such as +02:00.",
+    )
 
 
 _TABLE = "="

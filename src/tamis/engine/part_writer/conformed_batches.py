@@ -17,20 +17,25 @@ from tamis.storage.files.column_conversion import Names, convert
 
 
 def conform(
-    data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch], schema: Schema, *, generate: bool = True
+    data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch],
+    schema: Schema,
+    *,
+    generate: bool = True,
+    fitted: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield ``data`` with the columns, order and Arrow types of ``schema``, ids in the metadata.
 
     Columns match by name ignoring case; a missing one gets its default, or NULL if nullable. Names are
-    checked immediately if ``data`` has a schema, values as they come. Batches that already have this schema
-    pass through. Generated columns are computed, and checked where they are given, unless ``generate`` is off
+    checked immediately if ``data`` has a schema, values as they come. ``fitted``: batches that have this schema
+    already pass through, because their values were made or tested here; Arrow itself tests neither lengths nor
+    NULLs against a schema. Generated columns are computed, and checked where they are given, unless ``generate`` is off
     because they have been. Raises ``SchemaMismatch`` naming the column, ``InvalidInput`` (``TOO_LONG``), and the
     errors of ``with_generated``.
     """
     known = getattr(data, "schema", None)
     if known is not None:
         match_fields(known.names, schema.fields)
-    rows = _conformed(_batches(data), schema)
+    rows = _conformed(_batches(data), schema, fitted=fitted)
     return with_generated(rows, schema) if generate else rows
 
 
@@ -40,12 +45,12 @@ def _batches(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch]) -> Iter
     return data.to_batches() if isinstance(data, pa.Table) else data
 
 
-def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema, *, fitted: bool) -> Iterator[pa.RecordBatch]:
     target = to_arrow_schema(schema)
     absent = cache(write_default)
     fields = tuple(replace(f, nullable=True) if f.computed else f for f in schema.fields)
     for batch in batches:
-        if batch.schema.equals(target, check_metadata=True):
+        if fitted and batch.schema.equals(target, check_metadata=True):
             yield batch
             continue
         places = match_fields(batch.schema.names, schema.fields)

@@ -100,7 +100,7 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
     store, part = open_store(spec.url, spec.storage_options), None
     block_bytes = format_named(spec.format).block_bytes
     try:
-        rows = conform(batches, spec.schema, generate=spec.generate)
+        rows = conform(batches, spec.schema, generate=spec.generate, fitted=True)
         if spec.numbering is not None:
             rows = numbered(rows, spec.schema, store, spec.numbering)
         rows = tested(rows, spec.schema, spec.checks)

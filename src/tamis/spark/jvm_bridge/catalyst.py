@@ -194,8 +194,7 @@ class _Reader:
             raise Strange("times by the patterns of Spark 2")
         mode = mode_of(settings) or (Mode.LEGACY if node["c"] in _SATURATING else None)
         kind = self.type(node)
-        zone = settings.get("timeZoneId")
-        zone = self.zones.get(zone, zone)
+        zone = self.zoned(settings)["timeZoneId"]
         made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=zone, type=kind)
         if isinstance(made, Opaque) or not same_values(made.type, kind):
             raise Strange(f"{function} that gives {kind}")
@@ -207,6 +206,11 @@ class _Reader:
         if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
             raise Strange("whether it can fail is not known")
         return made
+
+    def zoned(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings with the name of the node's zone that has the JVM's offsets."""
+        zone: str | None = settings.get("timeZoneId")
+        return {**settings, "timeZoneId": zone if zone is None else self.zones.get(zone, zone)}
 
     def python_function(self, node: Node, args: Args) -> Expr:
         return Opaque(self.any_type(node), node.get("s") or "a Python function", args, cause=Cause.PYTHON)
@@ -379,7 +383,7 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "TimestampAdd": _Reader.unit,
     "NamedLambdaVariable": _Reader.variable,
     "AtLeastNNonNulls": _Reader.at_least,
-    "VariantGet": lambda read, node, args: documents.variant_get(read.type(node), node["p"], args),
+    "VariantGet": lambda read, node, args: documents.variant_get(read.type(node), read.zoned(node["p"]), args),
     "StaticInvoke": _Reader.static_invoke,
     "JsonToStructs": lambda read, node, args: documents.json_to_structs(read.type(node), node["p"], args),
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.char_values import without_lengths
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import repeated
 from tamis.engine.operations.rows.merge import merge
@@ -63,18 +64,19 @@ def merge_once(
             remedy="Append rows first: they bring the schema.",
         )
     plan = merge_plan(head.schema, source.schema, on, clauses, head.highest_column_id, options)
-    return merge(store, snapshot, _in_microseconds(source, plan), plan, options, each_once, progress)
+    return merge(store, snapshot, _as_declared(source, plan), plan, options, each_once, progress)
 
 
-def _in_microseconds(source: pa.Table, plan: MergePlan) -> pa.Table:
-    """Return the data with the times that ``plan`` names in microseconds.
+def _as_declared(source: pa.Table, plan: MergePlan) -> pa.Table:
+    """Return the data with the times that ``plan`` names in microseconds, and CHAR and VARCHAR as they are declared.
 
-    Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if one is finer.
+    Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if a time is finer, ``InvalidInput`` (``TOO_LONG``).
     """
     named = plan.named
     for at, f in enumerate(plan.source):
         column = source.column(at)
-        if f.id in named and pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        finer = pa.types.is_timestamp(column.type) and column.type.unit == "ns"
+        if f.id in named and (finer or without_lengths(f.type) != f.type):
             chunks = [fit(chunk, f, f.name) for chunk in column.chunks]
             source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, to_arrow_type(f.type)))
     return source

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, any_set, blank, build, nulls, outcome, raw
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK, unsure
-from tamis.core.expr.time_zones import DAY, SECOND, zone
+from tamis.core.expr.time_zones import DAY, SECOND, zone, zone_in_data
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -167,7 +167,7 @@ def _with_today(text: Datum, session: str) -> Datum:
         time = out[row].removeprefix("T")
         name = re.sub(r"(?s)^[\d:]*(\.\d*)?", "", time).strip(_JAVA_SPACE)
         try:
-            today = _dates(np.array([int(zone(name or session).local(now)) // DAY]))[0]
+            today = _dates(np.array([int((zone_in_data(name) if name else zone(session)).local(now)) // DAY]))[0]
         except InvalidInput:
             continue
         out[row] = f"{today} {time}"
@@ -207,7 +207,7 @@ def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask]:
     for number, name in enumerate(encoded.dictionary.to_pylist()):
         here = index == number
         try:
-            out[here] = zone(name or session).instants(local[here])
+            out[here] = (zone_in_data(name) if name else zone(session)).instants(local[here])
         except InvalidInput:
             unknown |= here
     return out, unknown

@@ -11,7 +11,7 @@ from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MILLI, MINUTE, month_days, month_start
 from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
 from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload, sugar
-from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
+from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone, zone_in_data
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import (
     DATE,
@@ -193,7 +193,7 @@ def named_zone(arg: Expr) -> Zone | None:
     if not isinstance(arg, Literal) or not isinstance(arg.value, str):
         return None
     try:
-        return zone(arg.value)
+        return zone_in_data(arg.value)
     except InvalidInput:
         return None
 

@@ -107,6 +107,10 @@ def _floating(name: str, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
     return (rest if name == "remainder" else np.where(rest < 0, np.fmod(rest + b, b), rest)), b == 0
 
 
+_LEAST = np.iinfo(np.int64).min
+"""The least long, which has no absolute value."""
+
+
 def _whole(call: Call, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
     """Compute with integers in 64 bits, then narrow the result."""
     name, (least, greatest) = call.function, LIMITS[call.args[0].type]  # type: ignore[index]
@@ -116,12 +120,16 @@ def _whole(call: Call, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
         bad = y == 0
         divisor = np.where(bad, 1, y)
         quotient = np.where(divisor == -1, -x, np.sign(x) * np.sign(divisor) * (np.abs(x) // np.abs(divisor)))
-        quotient = np.where((x == np.iinfo(np.int64).min) & (divisor != -1), _truncated(x, divisor), quotient)
+        quotient = np.where((x == _LEAST) & (divisor != -1), _truncated(x, divisor), quotient)
+        quotient = np.where(divisor == _LEAST, x == _LEAST, quotient)
         if name == "div":
-            return quotient, bad | ((x == np.iinfo(np.int64).min) & (divisor == -1) & (call.mode is not Mode.LEGACY))
+            return quotient, bad | ((x == _LEAST) & (divisor == -1) & (call.mode is not Mode.LEGACY))
         rest = np.where(divisor == -1, 0, x - quotient * divisor)
-        values = rest if name == "remainder" else np.where(rest < 0, np.fmod(rest + divisor, divisor), rest)
-        return values.astype(a.dtype), bad
+        if name == "pmod":
+            # Java adds INTs in 32 bits, and shorter ones as INT
+            total = (rest + divisor).astype(np.int32).astype(np.int64) if a.dtype == np.int32 else rest + divisor
+            rest = np.where(rest < 0, np.fmod(total, divisor), rest)
+        return rest.astype(a.dtype), bad
     if name == "multiply":
         wide = x * y
         bad = (wide < least) | (wide > greatest)
