@@ -238,3 +238,57 @@ def test_checksums_tell_which_zones_are_the_jvms(session: tuple[Any, Path]) -> N
                 assert offset == ours[at], (name, moments[at])
         same += told == zone(name).checksum
     assert same > len(names) // 2, "most zones are the same"
+
+
+ODD_TEXTS = [
+    "2026-11-20 12:00:00 America/Edmonton",
+    "2026-10-20 12:00:00 Africa/Casablanca",
+    "2024-01-01 00:00:00 a=b",
+    "2024-01-01 00:00:00 UTC=eJwzNjMwAAACAgDK",
+    "2024-01-01 00:00:00 UTC",
+    "2024-01-01 00:00:00 SystemV/EST5",
+    "ɤ",
+    "a",
+    "Ɤ",
+    "é",
+]
+"""Times in regions, whose offsets may be other ones in the JVM, and letters that a later Unicode gave a partner."""
+
+
+@pytest.fixture(scope="module")
+def odd_texts(session: tuple[Any, Path]) -> Any:
+    parts = [pa.table({"id": pa.array([at], pa.int32()), "s": [text]}) for at, text in enumerate(ODD_TEXTS)]
+    return both(session, "odd_texts", [*parts, pa.concat_tables(parts)])
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "try_cast(s AS TIMESTAMP) = TIMESTAMP'2026-11-20 19:00:00Z'",
+        "try_cast(s AS TIMESTAMP) = TIMESTAMP'2026-11-20 18:00:00Z'",
+        "try_cast(s AS TIMESTAMP) < TIMESTAMP'2026-10-20 11:30:00Z'",
+        "try_cast(s AS TIMESTAMP) IS NOT NULL",
+        "try_cast(s AS TIMESTAMP) IS NULL",
+        "try_cast(s AS TIMESTAMP_NTZ) IS NULL",
+        "upper(s) = '\ua7cb'",
+        "upper(s) <> 'ɤ'",
+        "lower(s) = 'ɤ'",
+        "upper(s) = 'É' OR lower(s) = 'a'",
+    ],
+)
+def test_odd_texts_are_left_to_spark(odd_texts: Any, condition: str) -> None:
+    assert ids(odd_texts, "times_lake.db.odd_texts", condition) == ids(odd_texts, "odd_texts_plain", condition)
+
+
+@pytest.mark.parametrize(
+    "condition", ["try_cast(s AS TIMESTAMP) = TIMESTAMP'2026-11-20 19:00:00Z'", "upper(s) = '\ua7cb'"]
+)
+@pytest.mark.parametrize("statement", ["DELETE FROM {t} WHERE {c}", "UPDATE {t} SET id = id + 100 WHERE {c}"])
+def test_odd_texts_are_changed_as_spark_reads_them(odd_texts: Any, statement: str, condition: str) -> None:
+    name = "times_lake.db.odd_changed"
+    odd_texts.sql(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM times_lake.db.odd_texts")
+    odd_texts.sql(statement.format(t=name, c=condition))
+    changed = len(ids(odd_texts, "odd_texts_plain", condition))
+    assert changed
+    left = ids(odd_texts, name, "id < 100")
+    assert left == ids(odd_texts, "odd_texts_plain", f"NOT coalesce({condition}, false)")

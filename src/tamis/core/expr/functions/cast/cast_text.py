@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, any_set, blank, build, nulls, outcome, raw
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days
-from tamis.core.expr.java_doubles import LEFT_TO_SPARK, unsure
+from tamis.core.expr.java_doubles import LEFT_TO_SPARK, is_left_to_spark, unsure
 from tamis.core.expr.time_zones import DAY, SECOND, zone, zone_in_data
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Decimal
@@ -185,32 +185,60 @@ def _timestamp(call: Call, piece: dict[str, Any], days: Numbers, bad: Mask, null
         np.where(bad, 0, np.sign(days) * (np.abs(days) == _LAST_DAY)) * DAY
     )  # only part of this day fits: compute one day nearer to the epoch
     local = np.where(bad, 0, days) * DAY - last + clock
-    values, unknown = _zoned(local, names, call.zone or "UTC")
+    values, unknown, named = _zoned(local, names, call.zone or "UTC")
     if call.type == TIMESTAMP_NTZ:
         values = local  # a zone in the text must be valid, but has no effect
     with np.errstate(over="ignore"):
         moved = values + last
     over = ((last > 0) & (moved < values)) | ((last < 0) & (moved > values))
-    bad = bad | unknown | over
-    return outcome(build(moved, null, to_arrow_type(call.type)), bad, call.mode, _bad(call))
+    left = named & ~bad if is_left_to_spark() else np.zeros(len(bad), bool)
+    bad = (bad | unknown | over) & ~left
+    found = outcome(build(moved, null, to_arrow_type(call.type)), bad, call.mode, _bad(call))
+    return found if not left.any() else _left_to_spark(found, left)
 
 
 _LAST_DAY = 106_751_991
 """The last day, counted from 1970 in either direction, that fits 64 bits of microseconds in part."""
 
 
-def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask]:
-    """Return the instants of local times in the zones that the texts name, and where a zone is unknown."""
+def _left_to_spark(found: Evaluated, left: Mask) -> Evaluated:
+    failed = left if found.failed is None else left | found.failed
+    return Evaluated(blank(found.values, left), failed, found.error or LEFT_TO_SPARK)
+
+
+_LETTERS = r"(?s):\d{1,2}(?:\.\d*)?[^\d:]*[A-Za-z]"
+_OFFSET = r":\d{1,2}(?:\.\d*)?\s*(?:Z|UTC|GMT|UT)(?:[+-][\d:]*)?\s*$"
+
+
+def names_region(text: Datum) -> Mask:
+    """Return where a time may name a region, whose offsets the JVM may have otherwise."""
+    if isinstance(text, pa.Scalar):
+        return np.asarray(bool(text.is_valid and names_region(pa.repeat(text, 1)).any()))
+    there: Mask = np.asarray(text.is_valid().to_numpy(zero_copy_only=False))
+    return there & _matches(text, _LETTERS) & ~_matches(text, _OFFSET)
+
+
+def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask, Mask]:
+    """Return the instants of local times in the zones that the texts name.
+
+    Also where a zone is unknown, and where a text names a zone of which the JVM may know more, or other offsets.
+    """
     encoded = names.dictionary_encode()
     index = np.asarray(encoded.indices.to_numpy(zero_copy_only=False))
-    out, unknown = np.zeros(len(local), np.int64), np.zeros(len(local), bool)
+    out = np.zeros(len(local), np.int64)
+    unknown, named = np.zeros((2, len(local)), bool)
     for number, name in enumerate(encoded.dictionary.to_pylist()):
         here = index == number
         try:
-            out[here] = (zone_in_data(name) if name else zone(session)).instants(local[here])
+            own = zone_in_data(name) if name else zone(session)
         except InvalidInput:
             unknown |= here
-    return out, unknown
+            named |= here
+            continue
+        out[here] = own.instants(local[here])
+        if name and own.fixed is None:
+            named |= here
+    return out, unknown, named
 
 
 def _whole(text: Datum, default: int) -> Numbers:
@@ -245,11 +273,7 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
             bad[row] = value is not None and not fits and not infinite
     found = outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
     left = any_set(unsure(raw(x), target.scale)) if pa.types.is_floating(x.type) else None
-    if left is None:
-        return found
-    return Evaluated(
-        blank(found.values, left), left if found.failed is None else left | found.failed, found.error or LEFT_TO_SPARK
-    )
+    return found if left is None else _left_to_spark(found, left)
 
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -176,7 +176,8 @@ for _type in (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY
 def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
     """Return where the result is the same in all Java releases and independent of the current date.
 
-    The second excludes a time of day alone, which takes the date from the planner's clock.
+    The second excludes a time of day alone, which takes the date from the planner's clock. A region in a text may
+    have other offsets in the JVM.
     """
     alike = _whole_numbers(call_, bounds)
     if isinstance(call_.type, Decimal) and call_.args[0].type in FLOATS:
@@ -187,7 +188,9 @@ def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
         )
     if call_.type != TIMESTAMP or not is_text(call_.args[0].type):
         return alike
-    return alike & ~cast_text.of_today(bounds[0][0]) & ~cast_text.of_today(bounds[0][1])
+    for bound in bounds[0]:
+        alike = alike & ~cast_text.of_today(bound) & ~cast_text.names_region(bound)
+    return alike
 
 
 declare(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+import unicodedata
 from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, full, is_true, rows
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, full, is_true, rows
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
+from tamis.core.expr.java_doubles import LEFT_TO_SPARK, is_left_to_spark
 from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare, sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BINARY, BOOLEAN, INTEGER, STRING, DataType
@@ -192,7 +194,27 @@ def _cased(name: str, x: Datum) -> Datum:
 
 
 def _simple(call_: Call, args: list[Datum]) -> Evaluated:
-    return Evaluated(_cased(call_.function, args[0]))
+    values = _cased(call_.function, args[0])
+    left = _newer_letters(args[0]) if is_left_to_spark() else None
+    return Evaluated(values) if left is None else Evaluated(blank(values, left), left, LEFT_TO_SPARK)
+
+
+def _newer_letters(x: Datum) -> Mask | None:
+    """Return which texts have a letter that another release of Unicode may give a partner; None if none has.
+
+    A pair of letters stays one in all later releases. A letter without a partner may get one, and so may a new one.
+    """
+    texts = full(x, 1)
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return None
+    held = texts.to_pylist()
+    newer = {c for c in set("".join(v for v in held if v)) if _may_change(c)}
+    return np.array([v is not None and not newer.isdisjoint(v) for v in held]) if newer else None
+
+
+def _may_change(character: str) -> bool:
+    kind = unicodedata.category(character)
+    return kind == "Cn" or (kind in {"Ll", "Lu", "Lt"} and character.lower() == character == character.upper())
 
 
 def _ascii(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
