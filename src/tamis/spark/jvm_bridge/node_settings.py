@@ -59,4 +59,5 @@ def _with_table(name: str, told: int, table: ZoneTable) -> str:
 
 def names_zone(tree: Expr, zones: Mapping[str, str]) -> bool:
     """Return whether an argument names one of ``zones``."""
-    return any(isinstance(node, Literal) and node.value in zones for node in tree.walk())
+    values = (node.value for node in tree.walk() if isinstance(node, Literal))
+    return any(isinstance(value, str) and value in zones for value in values)
