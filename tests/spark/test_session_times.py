@@ -278,6 +278,16 @@ def odd_texts(session: tuple[Any, Path]) -> Any:
 )
 def test_odd_texts_are_left_to_spark(odd_texts: Any, condition: str) -> None:
     assert ids(odd_texts, "times_lake.db.odd_texts", condition) == ids(odd_texts, "odd_texts_plain", condition)
+    for query in (
+        "SELECT count(*), min(id), max(id) FROM {t} WHERE {c}",
+        "SELECT count(*) FROM (SELECT id FROM {t} WHERE {c} LIMIT 3)",
+        "SELECT id FROM {t} WHERE {c} ORDER BY id DESC LIMIT 3",
+    ):
+        ours, plain = (
+            odd_texts.sql(query.format(t=t, c=condition)).collect()
+            for t in ("times_lake.db.odd_texts", "odd_texts_plain")
+        )
+        assert ours == plain, query
 
 
 @pytest.mark.parametrize(

@@ -194,8 +194,7 @@ class _Reader:
             raise Strange("times by the patterns of Spark 2")
         mode = mode_of(settings) or (Mode.LEGACY if node["c"] in _SATURATING else None)
         kind = self.type(node)
-        zone = self.zoned(settings)["timeZoneId"]
-        made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=zone, type=kind)
+        made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=self.zone(settings), type=kind)
         if isinstance(made, Opaque) or not same_values(made.type, kind):
             raise Strange(f"{function} that gives {kind}")
         if self.zones and names_zone(made, self.zones):
@@ -207,10 +206,13 @@ class _Reader:
             raise Strange("whether it can fail is not known")
         return made
 
-    def zoned(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings with the name of the node's zone that has the JVM's offsets."""
-        zone: str | None = settings.get("timeZoneId")
-        return {**settings, "timeZoneId": zone if zone is None else self.zones.get(zone, zone)}
+    def zone(self, settings: Mapping[str, Any]) -> str | None:
+        """Return the name of the node's zone that has the JVM's offsets."""
+        name: str | None = settings.get("timeZoneId")
+        return name if name is None else self.zones.get(name, name)
+
+    def variant_get(self, node: Node, args: Args) -> Expr:
+        return documents.variant_get(self.type(node), {**node["p"], "timeZoneId": self.zone(node["p"])}, args)
 
     def python_function(self, node: Node, args: Args) -> Expr:
         return Opaque(self.any_type(node), node.get("s") or "a Python function", args, cause=Cause.PYTHON)
@@ -383,7 +385,7 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "TimestampAdd": _Reader.unit,
     "NamedLambdaVariable": _Reader.variable,
     "AtLeastNNonNulls": _Reader.at_least,
-    "VariantGet": lambda read, node, args: documents.variant_get(read.type(node), read.zoned(node["p"]), args),
+    "VariantGet": _Reader.variant_get,
     "StaticInvoke": _Reader.static_invoke,
     "JsonToStructs": lambda read, node, args: documents.json_to_structs(read.type(node), node["p"], args),
 }

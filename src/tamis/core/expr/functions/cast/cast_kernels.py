@@ -24,6 +24,7 @@ from tamis.core.expr.arrow_values import (
 )
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.functions.cast import cast_text
+from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.types import (
@@ -60,7 +61,7 @@ def _same(call: Call, x: Datum) -> Evaluated:
     return Evaluated(x if x.type == target else x.cast(target))
 
 
-_UNITS = {"day": DAY, "hour": 3_600 * SECOND, "minute": 60 * SECOND, "second": 1}
+_UNITS = {"day": DAY, "hour": HOUR, "minute": MINUTE, "second": 1}
 """Microseconds of the last field of an interval; its seconds have six digits."""
 
 

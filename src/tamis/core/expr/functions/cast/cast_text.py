@@ -207,6 +207,7 @@ def _left_to_spark(found: Evaluated, left: Mask) -> Evaluated:
 
 
 _LETTERS = r"(?s):\d{1,2}(?:\.\d*)?[^\d:]*[A-Za-z]"
+"""Letters behind a clock: a region, or what ``_OFFSET`` has."""
 _OFFSET = r":\d{1,2}(?:\.\d*)?\s*(?:Z|UTC|GMT|UT)(?:[+-][\d:]*)?\s*$"
 
 
