@@ -26,7 +26,7 @@ from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
 from tamis.spark.jvm_bridge.catalyst_literals import Strange, data_type, literal, literals, same_values
-from tamis.spark.jvm_bridge.node_settings import CORRECTED, ZoneTable, mode_of, names_zone, zones_by_name
+from tamis.spark.jvm_bridge.node_settings import ZoneTable, mode_of, names_zone, other_setting, zones_by_name
 
 Node = dict[str, Any]
 Args = tuple[Expr, ...]
@@ -110,6 +110,8 @@ class _Reader:
             return tested
         args = tuple(self.expression(k) for k in node.get("k", ()))
         try:
+            if (setting := other_setting(node.get("session", {}))) is not None:
+                raise Strange(f"{name} under {setting}")
             if name in _TRANSPARENT:
                 return args[0]
             special = _SPECIAL.get(name)
@@ -190,8 +192,6 @@ class _Reader:
         Raises ``Strange`` if its type is not the node's type in Spark.
         """
         settings = node["p"]
-        if settings.get("timeParserPolicy", CORRECTED) != CORRECTED:
-            raise Strange("times by the patterns of Spark 2")
         mode = mode_of(settings) or (Mode.LEGACY if node["c"] in _SATURATING else None)
         kind = self.type(node)
         made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=self.zone(settings), type=kind)
@@ -387,7 +387,9 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "AtLeastNNonNulls": _Reader.at_least,
     "VariantGet": _Reader.variant_get,
     "StaticInvoke": _Reader.static_invoke,
-    "JsonToStructs": lambda read, node, args: documents.json_to_structs(read.type(node), node["p"], args),
+    "JsonToStructs": lambda read, node, args: documents.json_to_structs(
+        read.type(node), node["p"], node["session"], args
+    ),
 }
 
 

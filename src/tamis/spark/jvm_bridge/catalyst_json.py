@@ -12,9 +12,6 @@ from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.spark.jvm_bridge.catalyst_literals import Strange
 
 Args = tuple[Expr, ...]
-_SETTING = "spark.sql."
-_DEFAULTS = ("json.enablePartialResults", "json.enableExactStringParsing")
-"""Settings that must be true for ``from_json`` to be computed here."""
 _EVALUATION = "org.apache.spark.sql.catalyst.expressions.variant.VariantExpressionEvalUtils$"
 
 
@@ -45,18 +42,15 @@ def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
     raise Strange(f"static method {settings.get('functionName')}")
 
 
-def json_to_structs(kind: t.DataType, settings: dict[str, Any], args: Args) -> Expr:
+def json_to_structs(kind: t.DataType, settings: dict[str, Any], session: dict[str, str], args: Args) -> Expr:
     """``from_json`` without options, before a field is selected.
 
     The field for documents that do not fit holds their text, not the value of its key.
     """
     if settings.get("options") != {} or not isinstance(kind, t.Struct):
         raise Strange("options of from_json")
-    session = settings["session"]
-    if session[_SETTING + "columnNameOfCorruptRecord"] in {f.name for f in kind.fields}:
+    if session["spark.sql.columnNameOfCorruptRecord"] in {f.name for f in kind.fields}:
         raise Strange("the text of documents that do not fit")
-    if any(session[_SETTING + name] != "true" for name in _DEFAULTS):
-        raise Strange("settings of from_json")
     found = json_text.from_json(args[0], (), kind)
     if found is None:
         raise Strange("from_json")

@@ -9,8 +9,15 @@ from tamis.core.expr.time_zones import name_with_table, zone
 from tamis.core.expr.tree import Expr, Literal, Mode
 from tamis.errors import InvalidInput
 
-CORRECTED = "CORRECTED"
-"""The policy of ``spark.sql.legacy.timeParserPolicy`` by which times are formatted and parsed here."""
+_EVALUATED_UNDER = {
+    "spark.sql.icu.caseMappings.enabled": "true",
+    "spark.sql.json.enableExactStringParsing": "true",
+    "spark.sql.json.enablePartialResults": "true",
+    "spark.sql.legacy.json.allowEmptyString.enabled": "false",
+    "spark.sql.legacy.json.enableDateTimeParsingFallback": "",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+}
+"""Values of a session's settings under which Tamis evaluates as Spark does. They are Spark's defaults."""
 
 _MODES = {"ANSI": Mode.ANSI, "TRY": Mode.TRY, "LEGACY": Mode.LEGACY}
 
@@ -31,6 +38,14 @@ def mode_of(settings: Mapping[str, Any]) -> Mode | None:
         if key in settings:
             return Mode.ANSI if settings[key] else Mode.LEGACY
     return None
+
+
+def other_setting(session: Mapping[str, str]) -> str | None:
+    """Return the first setting under which Spark evaluates differently, or None.
+
+    A setting without a value is one that this Spark does not have.
+    """
+    return next((name for name, value in session.items() if value not in ("", _EVALUATED_UNDER.get(name, value))), None)
 
 
 def zone_table(owner: Any) -> ZoneTable:

@@ -20,9 +20,11 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JsonToStructs;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Lower;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.TimestampFormatterHelper;
 import org.apache.spark.sql.catalyst.expressions.UTCTimestamp;
+import org.apache.spark.sql.catalyst.expressions.Upper;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.internal.SQLConf;
@@ -38,17 +40,21 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Writes Catalyst expressions as one JSON text, so that Python reads a tree in one call.
  *
  * Takes a Scala Seq of Expression; gives {"trees": [nodes], "types": [types], "zones": {time zone: its rules}}. A node is {"c": class, "t":
- * index into "types", "k": [children], "p": {constructor arguments that are not expressions}}; a literal has
- * "v" instead of "k" and "p"; a constant struct is {"row": [values]}, a constant array {"items": [values]}. Unlike Spark's toJSON this includes evalMode, nested argument objects and the
+ * index into "types", "k": [children], "p": {constructor arguments that are not expressions}}, and "session": {settings} if its evaluation reads
+ * settings of the session; a literal has "v" instead of "k" and "p"; a constant struct is {"row": [values]}, a constant array {"items": [values]}. Unlike Spark's toJSON this includes evalMode, nested argument objects and the
  * values of an InSet. Classes outside the given set of names also carry "s", their SQL text, for people. Read
  * by spark/jvm_bridge/catalyst.py.
  */
 public final class TreeText implements BiFunction {
     private static final int LONGEST_SQL = 2000;
-    private static final String[] FROM_JSON = {
-        "spark.sql.columnNameOfCorruptRecord", "spark.sql.json.enablePartialResults", "spark.sql.json.enableExactStringParsing"};
-
     private static final String TIME_PARSER = "spark.sql.legacy.timeParserPolicy";
+    private static final String[] NO_SETTING = {};
+    private static final String[] OF_PATTERNS = {TIME_PARSER};
+    private static final String[] OF_CASE = {"spark.sql.icu.caseMappings.enabled"};
+    private static final String[] OF_JSON = {
+        "spark.sql.columnNameOfCorruptRecord", "spark.sql.json.enablePartialResults", "spark.sql.json.enableExactStringParsing",
+        "spark.sql.legacy.json.allowEmptyString.enabled", "spark.sql.legacy.json.enableDateTimeParsingFallback", TIME_PARSER};
+
     private static final long YEAR_2400 = 13569465600L;
     private static final long YEAR_2500 = 16725225600L;
     private static final ConcurrentHashMap RULES = new ConcurrentHashMap();
@@ -150,6 +156,7 @@ public final class TreeText implements BiFunction {
             value(((Literal) e).value());
         } else {
             arguments(e);
+            session(e);
             out.append(",\"k\":[");
             Object[] children = operands(e);
             for (int i = 0; i < children.length; i++) {
@@ -187,37 +194,42 @@ public final class TreeText implements BiFunction {
         return found.toArray();
     }
 
-    /** Returns a setting of the session; "" if this Spark does not have it. */
+    /** Returns a setting of the session; "" if it has no value or this Spark does not have it. */
     private static String setting(String name) {
         try {
-            return SQLConf.get().getConfString(name);
+            String value = SQLConf.get().getConfString(name);
+            return value == null ? "" : value;
         } catch (java.util.NoSuchElementException error) {
             return "";
         }
     }
 
-    /**
-     * Writes the constructor arguments that are not expressions. Omits those without a plain form. from_json
-     * also has the settings of the session that change its results, under "session"; a function that formats or
-     * parses times has the session's policy, under "timeParserPolicy".
-     */
+    /** Returns the settings of the session that the evaluation of an expression reads and its arguments do not hold. */
+    private static String[] settingsOf(Expression e) {
+        if (e instanceof JsonToStructs) return OF_JSON;
+        if (e instanceof TimestampFormatterHelper) return OF_PATTERNS;
+        if (e instanceof Upper || e instanceof Lower) return OF_CASE;
+        return NO_SETTING;
+    }
+
+    /** Writes the constructor arguments that are not expressions. Omits those without a plain form. */
     private void arguments(Expression e) {
         out.append(",\"p\":{");
         if (e instanceof scala.Product) product((scala.Product) e);
-        if (e instanceof JsonToStructs) {
-            out.append(",\"session\":{");
-            for (int i = 0; i < FROM_JSON.length; i++) {
-                out.append(i > 0 ? "," : "");
-                quote(FROM_JSON[i]);
-                out.append(':');
-                quote(setting(FROM_JSON[i]));
-            }
-            out.append('}');
-        }
         if (e instanceof UTCTimestamp || e instanceof ConvertTimezone) zonesOfArguments(e);
-        if (e instanceof TimestampFormatterHelper) {
-            out.append(",\"timeParserPolicy\":");
-            quote(setting(TIME_PARSER));
+        out.append('}');
+    }
+
+    /** Writes the settings of the session that the evaluation of an expression reads, if there are any. */
+    private void session(Expression e) {
+        String[] names = settingsOf(e);
+        if (names.length == 0) return;
+        out.append(",\"session\":{");
+        for (int i = 0; i < names.length; i++) {
+            if (i > 0) out.append(',');
+            quote(names[i]);
+            out.append(':');
+            quote(setting(names[i]));
         }
         out.append('}');
     }
