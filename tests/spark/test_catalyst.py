@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.spark.translated import translated
 
 from tamis.core import expr
 from tamis.core.expr import Call, Column, Literals, Mode, Opaque
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.jvm_bridge.catalyst import Translation, known, translate
-from tamis.spark.jvm_bridge.node_settings import zone_table
+from tamis.spark.jvm_bridge.catalyst import Translation
 from tamis.spark.jvm_bridge.spark_types import from_spark
 
 pytestmark = pytest.mark.spark
@@ -54,20 +53,10 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Sc
 
 
 @pytest.fixture(scope="module")
-def read(spark: Any, table: Any) -> Callable[[str], Translation]:
+def read(table: Any) -> Callable[[str], Translation]:
     """Translates a condition as Spark's optimiser leaves it."""
     frame, schema, _ = table
-    owner = bridge(spark)
-
-    def run(condition: str) -> Translation:
-        plan = frame.where(condition)._jdf.queryExecution().optimizedPlan()
-        while plan.getClass().getSimpleName() != "Filter":
-            plan = plan.child()
-        return translate(
-            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), schema, zone_table(owner)
-        )
-
-    return run
+    return lambda condition: translated(frame, condition, schema)
 
 
 UNDERSTOOD = """

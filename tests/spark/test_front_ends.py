@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 from tests.spark.front_end_cases import CASES, DDL, PARTS, SCHEMA, evidence
+from tests.spark.translated import translated
 
 from tamis.core import expr
 from tamis.core.expr import Call, Expr, registry
 from tamis.core.pruning import Decision, decide
-from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.jvm_bridge.catalyst import known, translate
-from tamis.spark.jvm_bridge.node_settings import zone_table
 
 pytestmark = pytest.mark.spark
 
@@ -43,17 +41,9 @@ def frame(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
 
 
 @pytest.fixture(scope="module")
-def from_catalyst(spark: Any, frame: Any) -> dict[str, tuple[Expr, ...]]:
+def from_catalyst(frame: Any) -> dict[str, tuple[Expr, ...]]:
     """Each condition as Spark's optimiser leaves it."""
-    owner, out = bridge(spark), {}
-    for _, condition in CASES:
-        plan = frame.where(condition)._jdf.queryExecution().optimizedPlan()
-        while plan.getClass().getSimpleName() != "Filter":
-            plan = plan.child()
-        out[condition] = translate(
-            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA, zone_table(owner)
-        ).conjuncts
-    return out
+    return {condition: translated(frame, condition, SCHEMA).conjuncts for _, condition in CASES}
 
 
 def test_every_function_has_a_case_that_is_read_and_skips() -> None:

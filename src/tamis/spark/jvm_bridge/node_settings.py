@@ -1,4 +1,4 @@
-"""What the settings of a Catalyst node and its session say: mode, offsets of the time zone, how patterns are read."""
+"""What a Catalyst node and its session say: mode, offsets of the time zone, settings that its evaluation reads."""
 
 from __future__ import annotations
 
@@ -41,11 +41,14 @@ def mode_of(settings: Mapping[str, Any]) -> Mode | None:
 
 
 def other_setting(session: Mapping[str, str]) -> str | None:
-    """Return the first setting under which Spark evaluates differently, or None.
+    """Return a setting under which Spark may evaluate differently than Tamis, or None.
 
-    A setting without a value is one that this Spark does not have.
+    An empty value means that the setting is unset, or that this Spark does not have it.
     """
-    return next((name for name, value in session.items() if value not in ("", _EVALUATED_UNDER.get(name, value))), None)
+    for name, value in session.items():
+        if value not in ("", _EVALUATED_UNDER.get(name, value)):
+            return name
+    return None
 
 
 def zone_table(owner: Any) -> ZoneTable:
