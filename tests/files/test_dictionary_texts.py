@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 
 from tamis.core.types import BINARY, LONG, STRING, Field, Schema, Struct
 from tamis.core.types.arrow import to_arrow_schema
+from tamis.core.types.dictionary_arrays import joined_arrays, plain_array
 from tamis.errors import CorruptData
 from tamis.storage.files import PartRef, open_part
 from tamis.storage.files.parquet import dictionary_texts, page_excerpt, parquet_part
-from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
+from tamis.storage.files.parquet.dictionary_texts import (
+    TEXTS,
+    dictionary_values,
+    is_dictionary_text,
+    plain_values,
+)
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
@@ -81,6 +87,10 @@ def met(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([plain_array(c) for c in column.chunks])
+
+
 def read(ids: list[int], rows: list[int] | None, ref: PartRef = REF) -> pa.Table:
     wanted = None if rows is None else np.array(rows, dtype=np.int64)
     return pa.Table.from_batches([p.batch for p in open_part(STORE, ref, SCHEMA).read(ids, [0, 1, 2], wanted)])
@@ -94,8 +104,10 @@ def test_all_rows_and_some_by_pages_or_by_chunks(met: list[str]) -> None:
         found = read(every, rows)
         expected = whole if rows is None else whole.take(pa.array(rows))
         for f in SCHEMA:
-            assert found[str(f.id)].to_pylist() == expected[f.name].to_pylist(), (f.name, rows)
-            assert found[str(f.id)].type == expected[f.name].type
+            assert plain(found[str(f.id)]).to_pylist() == expected[f.name].to_pylist(), (f.name, rows)
+            assert plain(found[str(f.id)]).type == expected[f.name].type
+        kept = {f.name for f in SCHEMA if pa.types.is_dictionary(found[str(f.id)].type)}
+        assert kept == (set() if rows and len(rows) < 5 else {"t"} | ({"none"} & set(met))), "of STRING columns alone"
         assert {"t", "b"} <= set(met) <= {"t", "b", "none"}, "not s.t, which might be another column's path"
 
 
@@ -103,22 +115,31 @@ def test_all_rows_and_some_by_pages_or_by_chunks(met: list[str]) -> None:
     st.lists(st.lists(st.none() | st.sampled_from(["", "a", "ä", "bb"]), max_size=9), max_size=4),
     st.none() | st.sets(st.integers(0, 35)),
 )
-def test_plain_values_are_those_of_the_dictionaries(chunks: list[list[str | None]], taken: set[int] | None) -> None:
+def test_values_are_those_of_the_dictionaries(chunks: list[list[str | None]], taken: set[int] | None) -> None:
     made = [pa.array(c, pa.string()).dictionary_encode() for c in chunks]
     column = pa.chunked_array(made, pa.dictionary(pa.int32(), pa.string()))
     values = [v for c in chunks for v in c]
     rows = None if taken is None else sorted(row for row in taken if row < len(values))
-    found = plain_values(column, None if rows is None else np.array(rows, dtype=np.int64))
-    assert found.type == pa.string()
-    assert found.to_pylist() == (values if rows is None else [values[row] for row in rows])
+    for read_as in (plain_values, dictionary_values):
+        found = read_as(column, None if rows is None else np.array(rows, dtype=np.int64))
+        assert found.type == (pa.string() if read_as is plain_values else TEXTS)
+        assert found.to_pylist() == (values if rows is None else [values[row] for row in rows])
+
+
+def test_arrays_are_joined_with_and_without_dictionaries() -> None:
+    encoded, other, without = pa.array(["a", None]).dictionary_encode(), pa.array(["b"]).dictionary_encode(), ["c"]
+    assert joined_arrays([encoded, other]).to_pylist() == ["a", None, "b"]
+    assert joined_arrays([encoded, pa.array(without), other]).equals(pa.array(["a", None, "c", "b"]))
+    assert joined_arrays([encoded, other]).type == TEXTS
 
 
 @pytest.mark.parametrize("number", [2, -1])
 def test_a_number_outside_of_the_dictionary_is_an_error(number: int) -> None:
     wrong = pa.DictionaryArray.from_arrays(pa.array([0, number], pa.int32()), pa.array(["a", "b"]), safe=False)
     for taken in (None, np.array([1])):
-        with pytest.raises(pa.ArrowException):
-            plain_values(pa.chunked_array([wrong]), taken)
+        for read_as in (plain_values, dictionary_values):
+            with pytest.raises(pa.ArrowException):
+                read_as(pa.chunked_array([wrong]), taken)
 
 
 def test_a_dictionary_of_another_block_is_damage(monkeypatch: pytest.MonkeyPatch) -> None:

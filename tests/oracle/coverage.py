@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 import tamis
-from tamis.core.expr import Column
+from tamis.core.expr import Column, short_circuit
+from tamis.core.expr.dictionary_values import evaluated_by_dictionary
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import Spec
 from tamis.engine.part_writer.collecting_thread import CollectingThread
@@ -21,7 +22,7 @@ from tamis.spark.scan.prepared_scan import remembered_preparation
 from tamis.spark.scan.spark_scan import Scan
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.parquet import page_excerpt, parquet_part
-from tamis.storage.files.parquet.dictionary_texts import plain_values
+from tamis.storage.files.parquet.dictionary_texts import dictionary_values, plain_values
 from tests.oracle import streams as streams_of
 
 READERS = ("lazy", "eager", "mixed", "native", "metadata")
@@ -45,6 +46,8 @@ AHEAD = "read ahead by bytes"
 """Batches that an embedded scan read before they were wanted, beyond two of each window. It depends on the threads' pace, so a run without any has no gap."""
 DICTIONARIES = "texts by dictionaries"
 """Columns of Parquet that were decoded as the dictionaries of their chunks, embedded or by Spark's driver."""
+BY_DICTIONARY = "filters by dictionaries"
+"""Legs of filters that were evaluated once per value of a dictionary, embedded or by Spark's driver."""
 COLLECTED = "blocks collected in a thread"
 """Blocks of embedded writes whose statistics a thread collected while they were encoded."""
 REMEMBERED = "scans planned before"
@@ -90,6 +93,8 @@ def watch() -> None:
     setattr(ExcerptReader, "read", read)  # noqa: B010
     for module in (page_excerpt, parquet_part):
         setattr(module, "plain_values", plain)  # noqa: B010
+    setattr(parquet_part, "dictionary_values", encoded)  # noqa: B010
+    setattr(short_circuit, "evaluated_by_dictionary", by_dictionary)  # noqa: B010
     of_windows = scan_execution._windows
 
     def windows(*about: Any) -> Any:
@@ -133,6 +138,17 @@ def plain(column: Any, taken: Any = None) -> Any:
     """Counts what it does with dictionaries."""
     _placed[DICTIONARIES] += pa.types.is_dictionary(column.type)
     return plain_values(column, taken)
+
+
+def encoded(column: Any, taken: Any = None) -> Any:
+    _placed[DICTIONARIES] += 1
+    return dictionary_values(column, taken)
+
+
+def by_dictionary(*about: Any) -> Any:
+    found = evaluated_by_dictionary(*about)
+    _placed[BY_DICTIONARY] += found is not None
+    return found
 
 
 def kind_of(scan: Scan) -> str:
@@ -179,7 +195,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES, COLLECTED, REMEMBERED):
+        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES, BY_DICTIONARY, COLLECTED, REMEMBERED):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
@@ -211,7 +227,7 @@ class Coverage:
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
         places = [
             feature
-            for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES, COLLECTED, REMEMBERED)
+            for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES, BY_DICTIONARY, COLLECTED, REMEMBERED)
             if not self.features[feature]
         ]
         return [*pairs, *sources, *unread, *streams, *places]

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
+import pyarrow as pa
+
 import tamis
+from tamis.core.types.dictionary_arrays import plain_array
 from tests.oracle.lab import Built
 from tests.oracle.settings import Settings, settled
 
@@ -54,7 +57,7 @@ def some_limit(rng: Random, total: int) -> int:
     )
 
 
-WAYS = ("rows", "rows", "count", "count", "exists", "limit", "limited count")
+WAYS = ("rows", "rows", "count", "count", "exists", "limit", "limited count", "encoded")
 
 
 def misread(
@@ -81,6 +84,14 @@ def misread(
         return f"raises {type(error).__name__}: {str(error)[:200]}"
 
 
+def plain_keys(batch: pa.RecordBatch) -> list[Any]:
+    """The keys of a batch, all of whose columns can be read."""
+    for column in batch.columns:
+        plain_array(column).validate(full=True)
+    keys: list[Any] = batch["k"].to_pylist()
+    return keys
+
+
 def _misread(
     table: Any, predicate: str, wanted: Counter[Any], options: dict[str, Any], limit: int, way: str
 ) -> str | None:
@@ -98,7 +109,10 @@ def _misread(
         case "exists":
             there = scan.exists()
             return None if there == bool(total) else f"exists() is {there} of {total} rows"
-    found = Counter(scan.to_arrow()["k"].to_pylist())
+    if way == "encoded":
+        found = Counter(key for batch in scan.encoded_batches() for key in plain_keys(batch))
+    else:
+        found = Counter(scan.to_arrow()["k"].to_pylist())
     if way == "limit":
         sound = found.total() == min(limit, total) and not found - wanted
         return (

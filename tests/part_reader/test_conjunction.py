@@ -58,6 +58,13 @@ legs = st.recursive(
 )
 
 
+def with_dictionary(values: list[Any]) -> pa.DictionaryArray:
+    """Texts whose dictionary also has values, a NULL and one twice, that no row has."""
+    words = ["unused", "1", None, "x", "xy", "7", "x"]
+    indices = pa.array([None if v is None else words.index(v) for v in values], pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, pa.array(words))
+
+
 def in_some_order(legs_: Legs, dice: Any) -> None:
     for cost in legs_.costs:
         cost.rows, cost.seconds = 1.0, dice.random()
@@ -69,15 +76,18 @@ def in_some_order(legs_: Legs, dice: Any) -> None:
     small,
     words,
     st.sampled_from([FREE, DEAR, COSTS]),
+    st.booleans(),
     st.randoms(use_true_random=False),
 )
 def test_legs_that_see_undecided_rows_alone_give_the_rows_of_the_written_filter(
-    texts: list[str], a: list[Any], b: list[Any], s: list[Any], costs: Any, dice: Any
+    texts: list[str], a: list[Any], b: list[Any], s: list[Any], costs: Any, encoded: bool, dice: Any
 ) -> None:
-    """``filter_mask`` evaluates every leg on every row in the written order."""
+    """``filter_mask`` evaluates every leg on every row in the written order, over texts without a dictionary."""
     batch = {1: pa.array(a, pa.int64()), 2: pa.array(b, pa.int64()), 3: pa.array(s, pa.string())}
     wanted = tree(texts)
     keep, failed, error = filter_mask(wanted, batch, len(a))
+    if encoded:
+        batch[3] = with_dictionary(s)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(short_circuit, "COSTS", costs)
         patch.setattr(leg_costs, "COSTS", costs)
@@ -107,6 +117,55 @@ def test_an_error_counts_where_spark_reaches_it(text: str, costs: Any, monkeypat
             "a = 1 OR 10 / (a - 1) > 3": [False, True, True, False],
         }[text]
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "keep", "failed"),
+    [
+        ("s LIKE 'x%'", [True, False, False, True], [False] * 4),
+        ("s IS NULL", [False, True, False, False], [False] * 4),
+        ("coalesce(s, 'x') = 'x'", [True, True, False, False], [False] * 4),
+        ("CAST(s AS INT) > 1", [False, False, True, False], [True, False, False, True]),
+        ("a > 1 AND CAST(s AS INT) > 1", [False, False, True, False], [False] * 4),
+        ("s = 'xy' OR a = 1", [False, True, False, True], [False] * 4),
+    ],
+)
+def test_a_filter_of_texts_runs_once_per_distinct_value(
+    text: str, keep: list[bool], failed: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def counted(expr: Expr, batch: Any, **options: Any) -> Any:
+        asked.extend(len(batch[3]) for _ in range(3 in batch and not pa.types.is_dictionary(batch[3].type)))
+        return evaluate_any(expr, batch, **options)
+
+    monkeypatch.setattr(short_circuit, "evaluate_any", counted)
+    words = pa.array([text for text in ["x", None, "7", "xy"] for _ in range(100)])
+    numbers = pa.array([a for a in [0, 1, 2, 0] for _ in range(100)], pa.int64())
+    batch = {1: numbers, 3: words.dictionary_encode()}
+    found = conjunction(conjuncts(parse(text, SCHEMA)), None).mask(batch, 400)
+    assert (found[0].tolist(), found[1].tolist()) == (
+        [b for b in keep for _ in range(100)],
+        [b for b in failed for _ in range(100)],
+    )
+    assert set(asked) <= {3, 4}, "a value each, and NULL"
+    assert asked
+
+
+def test_a_value_that_no_row_has_cannot_fail() -> None:
+    """Its row was deleted, or belongs to another block."""
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 4, pa.int32()), pa.array(["1", "2", "bad"]))
+    keep, failed, error = conjunction(tree(["CAST(s AS INT) > 1"]), None).mask({3: words}, 8)
+    assert (keep.tolist(), failed.tolist(), error) == ([False, True] * 4, [False] * 8, None)
+
+
+def test_the_error_is_that_of_the_first_row() -> None:
+    filters = tree(["10 / CAST(s AS INT) > 1"])
+    wanted = filter_mask(filters, {3: pa.array(["z", "0"] * 10)}, 20)
+    swapped = pa.DictionaryArray.from_arrays(pa.array([1, 0] * 10, pa.int32()), pa.array(["0", "z"]))
+    found = conjunction(filters, None).mask({3: swapped}, 20)
+    assert (found[1].tolist(), found[2]) == ([True] * 20, wanted[2])
+    assert str(found[2]).startswith("[CAST_INVALID_INPUT]")
 
 
 def test_what_can_fail_keeps_its_place() -> None:

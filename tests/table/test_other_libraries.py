@@ -20,6 +20,7 @@ import tamis
 from tamis.engine.scan.scan import Scan
 from tamis.errors import InvalidInput, NotFound
 from tamis.table.arrow_dataset import TamisDataset
+from tamis.table.duckdb_source import DuckDbDataset, texts_of_few_values
 from tests.table.foreign_filters import (
     EVERY,
     FILTERS,
@@ -227,15 +228,87 @@ def test_duckdb_finds_what_it_finds_in_its_own_tables(name: str, tmp_path: Path)
     table.append(EVERY.slice(5))
     with duckdb.connect() as connection:
         connection.register("dataset", table.to_pyarrow_dataset())
+        connection.register("relation", DuckDbDataset(table.scan()))
         connection.register("rows", EVERY)
         connection.execute("CREATE TABLE native AS SELECT * FROM rows")
         for sign, value in itertools.product(ORDERED, VALUES[name]):
             condition = f"{name} {'=' if sign == '==' else sign} ?"
-            found, expected = (
+            expected, *others = (
                 connection.execute(f"SELECT hash(r)::VARCHAR FROM {source} r WHERE {condition}", [value]).fetchall()
-                for source in ("dataset", "native")
+                for source in ("native", "dataset", "relation")
             )
-            assert sorted(found) == sorted(expected), (condition, value)
+            for found in others:
+                assert sorted(found) == sorted(expected), (condition, value)
+
+
+@pytest.fixture(params=["parquet", "orc", "vortex"])
+def worded(tmp_path: Path, request: pytest.FixtureRequest) -> tamis.Table:
+    """Texts of few values, of other values in each part, NULLs, and deleted rows. Parquet alone has dictionaries."""
+    schema = "n BIGINT, word STRING, free STRING, code CHAR(4), nested STRUCT<word: STRING>"
+    table = tamis.create(tmp_path / "t", schema, format=request.param)
+    for at in range(4):
+        words = [None if i % 7 == 3 else f"w{at}{'é' * (i % 3)}" for i in range(500)]
+        free = [f"{at} {i * 7919}" for i in range(500)]
+        rows = {"n": range(at * 500, at * 500 + 500), "word": words, "free": free, "code": words}
+        table.append(pa.table(rows | {"nested": [{"word": word} for word in words]}))
+    table.delete("n % 5 = 1 OR n BETWEEN 600 AND 800")
+    return table
+
+
+WORD_QUERIES = [
+    "SELECT word, count(*), sum(n) FROM {t} GROUP BY ALL",
+    "SELECT word, code, count(DISTINCT free), max(nested.word) FROM {t} GROUP BY ALL",
+    "SELECT n, word FROM {t} WHERE word = 'w0é'",
+    "SELECT n, upper(word) FROM {t} WHERE word LIKE 'w3%' AND n < 1700",
+    "SELECT count(*) FROM {t} WHERE word IN ('w1', 'w3éé', 'none')",
+    "SELECT n FROM {t} WHERE word IS NULL",
+    "SELECT n, free FROM {t} WHERE word IS NOT NULL AND word <> 'w2' AND n > 700",
+    "SELECT count(*) FROM {t} WHERE word > 'w1' OR n < 10",
+    "SELECT count(*) FROM {t} a JOIN {t} b ON a.word = b.word AND a.n = b.n",
+    "SELECT word FROM {t} ORDER BY word DESC NULLS LAST, n LIMIT 9",
+    "SELECT length(word), starts_with(word, 'w2'), code FROM {t} WHERE n % 50 = 0",
+    "SELECT count(*), count(word) FROM {t}",
+    "SELECT word || free FROM {t} WHERE code = 'w1'",
+]
+
+
+@pytest.mark.parametrize("query", WORD_QUERIES)
+def test_duckdb_reads_texts_of_few_values_by_dictionaries(worded: tamis.Table, query: str) -> None:
+    with duckdb.connect() as connection:
+        connection.register("plain", worded.to_arrow())
+        worded.to_duckdb(connection).create_view("held")
+        by_dictionary, expected = (
+            sorted(map(str, connection.sql(query.format(t=name)).fetchall())) for name in ("held", "plain")
+        )
+        types = connection.sql("SELECT word, free FROM held").types
+    assert by_dictionary == expected
+    assert [str(t) for t in types] == ["VARCHAR", "VARCHAR"]
+
+
+def test_pyarrow_tests_texts_without_their_dictionary(worded: tamis.Table) -> None:
+    """It has no ``starts_with`` over dictionaries."""
+    condition = pc.starts_with(pc.field("word"), "w3")
+    found = DuckDbDataset(worded.scan()).scanner(["n", "word"], condition).to_table()
+    expected = worded.to_pyarrow_dataset().to_table(["n", "word"], condition)
+    assert (len(expected) > 100, found.cast(expected.schema).equals(expected)) == (True, True)
+    assert pa.types.is_dictionary(found.schema.field("word").type)
+
+
+def test_only_texts_of_few_values_have_dictionaries(worded: tamis.Table) -> None:
+    assert texts_of_few_values(worded.scan()) == {"word"}, "not CHAR, not one of many values, none inside a struct"
+    batches = list(worded.scan(None, ["word", "code"]).encoded_batches())
+    form = pa.DictionaryArray if list(Path(worded.path).rglob("data/*.parquet")) else pa.StringArray
+    assert {(type(b["word"]), type(b["code"])) for b in batches} == {(form, pa.StringArray)}
+    assert pa.Table.from_batches(worded.scan().to_batches()).schema == worded.schema, "others see plain texts"
+
+
+def test_polars_takes_texts_from_dictionaries(worded: tamis.Table) -> None:
+    plain = pl.from_arrow(worded.to_arrow())
+    lazy = tamis.scan_polars(worded)
+    assert lazy.collect().equals(plain)
+    for condition in (pl.col("word") == "w0é", pl.col("word").is_null(), pl.col("word").str.starts_with("w3")):
+        assert lazy.filter(condition).collect().equals(plain.filter(condition))
+    assert lazy.select("word").head(7).collect().equals(plain.select("word").head(7))
 
 
 def test_all_types_arrive_as_in_a_scan(tmp_path: Path) -> None:

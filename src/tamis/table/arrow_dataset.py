@@ -34,14 +34,15 @@ class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has n
     def __init__(self, scan: Scan, condition: pc.Expression | None = None) -> None:
         form = ds.IpcFileFormat()
         files = fs.LocalFileSystem()
-        super().__init__([form.make_fragment(_NO_FILE, files)], scan.schema, form, files)
+        super().__init__([form.make_fragment(_NO_FILE, files)], self._schema_of(scan), form, files)
         self._scan = scan
         self._condition = condition
 
     def scanner(self, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> ds.Scanner:  # noqa: A002  # pyarrow's name
         """Return a pyarrow scanner, which can be read once."""
         condition = _both(self._condition, filter)
-        return ds.Scanner.from_batches(self._rows(columns, condition), columns=columns, filter=condition, **options)
+        rows = self._narrowed(columns, condition).to_batches()
+        return ds.Scanner.from_batches(rows, columns=columns, filter=condition, **options)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002  # pyarrow's name
         """Count the rows; without a filter, from metadata."""
@@ -55,14 +56,17 @@ class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has n
         """Return a dataset of the rows that match ``expression``, too."""
         return TamisDataset(self._scan, _both(self._condition, expression))
 
-    def _rows(self, columns: Any, condition: pc.Expression | None) -> pa.RecordBatchReader:
-        """Stream the columns that are needed, without rows that surely do not match."""
+    def _schema_of(self, scan: Scan) -> pa.Schema:
+        return scan.schema
+
+    def _narrowed(self, columns: Any, condition: pc.Expression | None) -> Scan:
+        """Return a scan of the columns that are needed, without rows that surely do not match."""
         needed = _needed(columns, condition)
         names = self._scan.reader.names
         # pyarrow also takes dotted paths: which column they lead into is left to it.
         chosen = names if needed is None or not needed.issubset(names) else [n for n in names if n in needed]
         parts = () if condition is None else implied(condition, self._scan.reader)
-        return narrowed(self._scan, chosen, parts).to_batches()
+        return narrowed(self._scan, chosen, parts)
 
     def _refused(self, method: str) -> NoReturn:
         raise InvalidInput(

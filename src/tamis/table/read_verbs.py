@@ -12,10 +12,11 @@ from tamis.engine.scan.scan import duckdb_relation
 from tamis.lazy_imports import lazy_module
 
 if TYPE_CHECKING:
-    from tamis.table import arrow_dataset
+    from tamis.table import arrow_dataset, duckdb_source
     from tamis.table.arrow_dataset import TamisDataset
 else:
     arrow_dataset = lazy_module("tamis.table.arrow_dataset")
+    duckdb_source = lazy_module("tamis.table.duckdb_source")
 
 
 class ReadVerbs:
@@ -51,7 +52,7 @@ class ReadVerbs:
 
         DuckDB reads the table when the relation is run, and only the columns and parts that its query needs.
         """
-        return duckdb_relation(self.to_pyarrow_dataset(), connection, self.path)
+        return duckdb_relation(duckdb_source.DuckDbDataset(self.scan()), connection, self.path)
 
     def to_pyarrow_dataset(self) -> TamisDataset:
         """Return the present version as a ``pyarrow.dataset.Dataset``.

@@ -36,6 +36,7 @@ from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals,
 from tamis.core.expr.unsupported_rows import approximate, refused, supported
 from tamis.core.types import STRING, TIMESTAMP, Array, DataType
 from tamis.core.types.arrow import FIELD_ID, to_arrow_type
+from tamis.core.types.dictionary_arrays import plain_array
 from tamis.errors import InvalidInput
 from tamis.world import world
 
@@ -196,6 +197,7 @@ def read(batch: Batch, column: Column) -> Datum:
     array = batch[column.ids[0]]
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    array = plain_array(array)
     names = column.path[1:]
     for depth, identifier in enumerate(column.ids[1:]):
         array = pc.struct_field(array, [_child(array.type, identifier, names[depth] if depth < len(names) else "")])

@@ -70,6 +70,6 @@ def _is_text(expr: Expr) -> bool:
 
 def gathering_nanos(array: Any) -> float:
     """Return what gathering one row of a column costs."""
-    if pa.types.is_primitive(array.type) or pa.types.is_decimal(array.type):
+    if any(has_type(array.type) for has_type in (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_dictionary)):
         return COSTS.gather_number_nanos
     return COSTS.gather_number_nanos + float(array.nbytes) / max(len(array), 1) * COSTS.gather_byte_nanos

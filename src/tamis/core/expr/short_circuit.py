@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Evaluated, Mask, blank, flags, full, is_false, is_true
+from tamis.core.expr.dictionary_values import evaluated_by_dictionary
 from tamis.core.expr.evaluate import Batch, evaluate_any
 from tamis.core.expr.leg_costs import LegCost, gathering_nanos
 from tamis.core.expr.tree import Call, Expr, columns
@@ -63,6 +64,9 @@ class ShortCircuit:
         return keep if out.failed is None else keep & ~failed, failed, out.error
 
     def _eval(self, expr: Expr, batch: Batch) -> Evaluated:
+        return evaluated_by_dictionary(expr, batch, self._over_rows) or self._over_rows(expr, batch)
+
+    def _over_rows(self, expr: Expr, batch: Batch) -> Evaluated:
         return evaluate_any(expr, batch, now_micros=self._now, connect=self._connected)
 
     def _connected(self, call: Call, batch: Batch) -> Evaluated | None:

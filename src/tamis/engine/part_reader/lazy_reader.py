@@ -23,6 +23,7 @@ from tamis.core.pruning import decide
 from tamis.core.pruning.selectivity import expected
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
+from tamis.core.types.dictionary_arrays import joined_arrays
 from tamis.engine.part_reader.evidence_cache import block_evidence
 from tamis.engine.part_reader.filter_failure import failure
 from tamis.engine.part_reader.filter_order import conjunction
@@ -254,10 +255,7 @@ class _Reader:
         if not waiting:
             return
         positions = np.concatenate([p for _, p in waiting])
-        leaders = {
-            i: pa.concat_arrays([arrays[i] for arrays, _ in waiting]) if len(waiting) > 1 else a
-            for i, a in waiting[0][0].items()
-        }
+        leaders = {i: joined_arrays([arrays[i] for arrays, _ in waiting]) for i in waiting[0][0]}
         blocks = [int(b) for b in np.unique(np.searchsorted(starts, positions, side="right") - 1)]
         if not self._columns.followers:
             yield self._out(leaders, len(positions), positions)
@@ -305,11 +303,14 @@ class _Reader:
         """Return ``rows`` rows of the output; ``positions`` may be None if the output has none."""
         self._meter.matched(rows)
         if not self._spec.positions:
-            return self._columns.shaped(arrays, self._schema, rows)
+            return self._shaped(arrays, rows)
         assert positions is not None
         if not self._schema.names:
             return positioned(pa.record_batch([], schema=pa.schema([])), positions)
-        return positioned(self._columns.shaped(arrays, self._schema, rows), positions)
+        return positioned(self._shaped(arrays, rows), positions)
+
+    def _shaped(self, arrays: dict[int, pa.Array], rows: int) -> pa.RecordBatch:
+        return self._columns.shaped(arrays, self._schema, rows, dictionaries=self._spec.dictionaries)
 
 
 def _chunks(rows: Ordinals, skip: Mask, sure: Mask, most: Callable[[], int], *, probe: bool) -> Iterator[list[int]]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tamis.core.expr import Column, Expr
-from tamis.core.types import Array, Field, Map, Schema, Struct
+from tamis.core.types import STRING, Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_field
+from tamis.core.types.dictionary_arrays import plain_array
 from tamis.storage.files.column_conversion import Names, convert, missing
 from tamis.storage.files.padded_values import padded_array
 
@@ -44,15 +45,13 @@ class Columns:
     def typed(self, wanted: Sequence[Field], batch: pa.RecordBatch) -> dict[int, pa.Array]:
         """Convert a piece's columns to the reader's types; missing ones get NULL or the initial default.
 
-        CHAR values are padded to the reader's length: another writer may not have padded them.
+        CHAR values are padded to the reader's length: another writer may not have padded them. STRING columns keep
+        the dictionary that a file gave them.
         """
         names = Names(self.part)
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         return {
-            f.id: padded_array(convert(found[str(f.id)], f, names), f.type)
-            if str(f.id) in found
-            else missing(f, len(batch))
-            for f in wanted
+            f.id: _typed(found[str(f.id)], f, names) if str(f.id) in found else missing(f, len(batch)) for f in wanted
         }
 
     def joined(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:
@@ -64,14 +63,20 @@ class Columns:
         }
         return {**leaders, **followers, **both}
 
-    def shaped(self, arrays: Arrays, schema: pa.Schema, length: int) -> pa.RecordBatch:
-        """Build the output batch, with leaders pruned to the selected fields."""
+    def shaped(self, arrays: Arrays, schema: pa.Schema, length: int, *, dictionaries: bool) -> pa.RecordBatch:
+        """Build the output batch, with leaders pruned to the selected fields.
+
+        With ``dictionaries``, its columns keep theirs, and its schema says so.
+        """
         if not self.output.fields:
             return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
         held = {f.id: f for f in self.whole}
         names = Names(self.output)
         columns = [arrays[f.id] if held[f.id] == f else convert(arrays[f.id], f, names) for f in self.output]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        if dictionaries:
+            fields = [f.with_type(column.type) for f, column in zip(schema, columns, strict=True)]
+            return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, schema.metadata))
+        return pa.RecordBatch.from_arrays([plain_array(column) for column in columns], schema=schema)
 
 
 def split(
@@ -101,6 +106,14 @@ def split(
         else:
             leaders.append(f)
     return Columns(part, output, tuple(leaders), (*beside, *others), (*needed, *others))
+
+
+def _typed(array: pa.Array, field: Field, names: Names) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        if field.type == STRING:
+            return array
+        array = plain_array(array)
+    return padded_array(convert(array, field, names), field.type)
 
 
 def _leader(selected: Field | None, full: Field, nodes: list[Column]) -> Field:

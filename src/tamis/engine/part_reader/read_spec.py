@@ -38,6 +38,8 @@ class ReadSpec:
     batch_rows: int = 65_536
     positions: bool = False
     """Append ``_position`` (int64): each row's physical ordinal in its part."""
+    dictionaries: bool = False
+    """Whether STRING columns of a batch keep the dictionary that their file gave them."""
     now_micros: int | None = None
     sources: tuple[Source, ...] = ()
     """The foreign tables in whose files parts may lie."""

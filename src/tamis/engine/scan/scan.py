@@ -96,6 +96,15 @@ class Scan:
         execution = self._execute()
         return pa.RecordBatchReader.from_batches(self.schema, execution.batches(self.limit))
 
+    def encoded_batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows like ``to_batches``; any STRING column of any batch may have a dictionary.
+
+        Consumers that handle dictionaries save the decoding, and group and compare numbers. ``order`` is not set.
+        """
+        assert not self.order, "sorting joins batches of one schema"
+        made = self.ready()
+        return Execution(replace(made, spec=replace(made.spec, dictionaries=True))).batches(self.limit)
+
     def to_arrow(self) -> pa.Table:
         execution = self._execute()
         return pa.Table.from_batches(execution.batches(self.limit), schema=self.schema)

@@ -203,8 +203,8 @@ class PartFile(Protocol):
 
         The id of a struct field (or of one in a list of structs) instead of its column's requests only that
         field. A batch has one column per id that the file holds, named by the id (``"7"``); an id that the
-        file lacks is left out, and the reader fills it. Raises ``CorruptData`` naming the part if the file is
-        not as committed.
+        file lacks is left out, and the reader fills it. A STRING column may have a dictionary. Raises
+        ``CorruptData`` naming the part if the file is not as committed.
         """
         ...
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tamis.core.types.dictionary_arrays import joined_arrays, plain_array
 from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals
 
 _LARGEST = 64 * 2**10
@@ -20,6 +22,9 @@ _LARGEST = 64 * 2**10
 From 1 MiB on, before compression, the writer ends the dictionary and stores the rest as plain texts, of which the
 library would have to make a dictionary.
 """
+
+TEXTS = pa.dictionary(pa.int32(), pa.string())
+"""The Arrow type of texts that are read as a dictionary."""
 
 
 def is_dictionary_text(field: pa.Field, chunks: Sequence[Chunk]) -> bool:
@@ -32,6 +37,19 @@ def is_dictionary_text(field: pa.Field, chunks: Sequence[Chunk]) -> bool:
     return all(c.dictionary >= 0 and c.begin - c.dictionary <= _LARGEST for c in chunks)
 
 
+def dictionary_values(column: pa.ChunkedArray, taken: Ordinals | None = None) -> pa.DictionaryArray:
+    """Return a column's values, or those of the rows ``taken`` (ascending), as one array with one dictionary.
+
+    Raises ``pa.ArrowInvalid`` if a number is none of its dictionary.
+    """
+    for chunk in column.chunks:
+        ends = pc.min_max(chunk.indices)
+        if ends["min"].is_valid and not 0 <= ends["min"].as_py() <= ends["max"].as_py() < len(chunk.dictionary):
+            raise pa.ArrowInvalid(f"a value has a number that its dictionary of {len(chunk.dictionary)} lacks")
+    array = column.unify_dictionaries().combine_chunks()
+    return array if taken is None else array.take(pa.array(taken))
+
+
 def plain_values(column: Any, taken: Ordinals | None = None) -> pa.Array:
     """Return a column's values, or those of the rows ``taken`` (ascending), as one array without a dictionary.
 
@@ -42,7 +60,7 @@ def plain_values(column: Any, taken: Ordinals | None = None) -> pa.Array:
         return array if taken is None else array.take(pa.array(taken))
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if taken is None:
-        return _joined([c.dictionary.take(c.indices) for c in chunks], column.type.value_type)
+        return _joined([plain_array(c) for c in chunks], column.type.value_type)
     ends = np.cumsum([len(c) for c in chunks])
     cuts = np.searchsorted(taken, [0, *ends]).tolist()
     places = [
@@ -56,4 +74,4 @@ def plain_values(column: Any, taken: Ordinals | None = None) -> pa.Array:
 def _joined(arrays: Sequence[pa.Array], data_type: pa.DataType) -> pa.Array:
     if not arrays:
         return pa.nulls(0, data_type)
-    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+    return joined_arrays(arrays)

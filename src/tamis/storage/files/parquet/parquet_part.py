@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.core.stats.columns.page_statistics import NOTE, pages_of
-from tamis.core.types import Schema
+from tamis.core.types import STRING, Schema
 from tamis.sizes import SIZES
 from tamis.storage.files.column_conversion import Names, convert
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import PartSource, Stream, twice
 from tamis.storage.files.parquet.column_layout import Layout
-from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
+from tamis.storage.files.parquet.dictionary_texts import TEXTS, dictionary_values, is_dictionary_text, plain_values
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.files.parquet.page_offsets import Pages, runs_in
@@ -204,15 +204,22 @@ class ParquetPart:
             return plan.decode(fetched)
 
     def _decode(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals | None = None) -> pa.RecordBatch:
-        """Decode the columns of these leaves in the part's own types: all rows, or those ``taken``."""
+        """Decode the columns of these leaves in the part's own types: all rows, or those ``taken``.
+
+        Texts that the file holds as dictionaries stay so.
+        """
         length = int(self._rows[blocks].sum())
         if not leaves:
             return _no_columns(length if taken is None else len(taken))
         table = twice(lambda: self._chunked(leaves, blocks, length), self._source)
         tops = self._layout.tops(leaves)
         with self._stream.decoding(f"blocks {blocks}"):
-            arrays = [plain_values(column, taken) for column in table.columns]
-            arrays = [self._typed(i, a) for i, a in zip(tops, arrays, strict=True)]
+            arrays = [
+                dictionary_values(column, taken)
+                if column.type == TEXTS and self._is_text(i)
+                else self._typed(i, plain_values(column, taken))
+                for i, column in zip(tops, table.columns, strict=True)
+            ]
         return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
 
     def _chunked(self, leaves: Sequence[int], blocks: list[int], length: int) -> pa.Table:
@@ -239,6 +246,10 @@ class ParquetPart:
         if texts not in self._views:
             self._views[texts] = self._opened(texts)
         return self._views[texts]
+
+    def _is_text(self, column_id: int) -> bool:
+        known = self._schema.by_id.get(column_id)
+        return known is not None and known.type == STRING
 
     def _typed(self, column_id: int, array: pa.Array) -> pa.Array:
         known = self._schema.by_id.get(column_id)

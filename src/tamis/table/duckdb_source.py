@@ -1,0 +1,78 @@
+"""A table version for DuckDB: a dataset whose texts with few values have dictionaries.
+
+DuckDB shows such a column as VARCHAR, and groups and compares the numbers of its dictionary. It takes the types of
+a dataset before it plans, so that every batch must have a dictionary where the schema says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from tamis.core.stats.statistics_columns import VALUES, bound_name
+from tamis.core.types import STRING
+from tamis.core.types.dictionary_arrays import plain_array
+from tamis.engine.scan import Scan
+from tamis.errors import TamisError
+from tamis.table.arrow_dataset import TamisDataset
+from tamis.table.expression_filters import columns_of
+
+ENCODED = pa.dictionary(pa.int32(), pa.string())
+
+
+class DuckDbDataset(TamisDataset):
+    """The rows of one version, for ``duckdb.from_arrow``. It is not shown to users."""
+
+    def _schema_of(self, scan: Scan) -> pa.Schema:
+        self._encoded = texts_of_few_values(scan)
+        return _encoded_schema(scan.schema, self._encoded)
+
+    def scanner(self, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> ds.Scanner:  # noqa: A002  # pyarrow's name
+        """Return a scanner of batches of this dataset's schema. pyarrow tests texts in their plain form only."""
+        read = self._narrowed(columns, filter)
+        tested = frozenset() if filter is None else self._encoded & (columns_of(filter) or self._encoded)
+        rows = _reader(read.encoded_batches(), read.schema, self._encoded - tested)
+        found = ds.Scanner.from_batches(rows, columns=columns, filter=filter, **options)
+        if not tested:
+            return found
+        return ds.Scanner.from_batches(_reader(found.to_reader(), found.projected_schema, self._encoded), **options)
+
+
+def texts_of_few_values(scan: Scan) -> frozenset[str]:
+    """Return the STRING columns of which some segment's statistics list all values.
+
+    Reads statistics of segments, and none of parts.
+    """
+    fields = {f.id: f.name for f in scan.selected if f.type == STRING}
+    try:
+        evidence = scan.snapshot.segment_evidence(fields)
+    except TamisError:  # the scan says what is wrong, if it needs them
+        return frozenset()
+    sets = {bound_name(column, STRING, VALUES): name for column, name in fields.items()}
+    return frozenset(
+        sets[column]
+        for column in sets.keys() & set(evidence.column_names)
+        if evidence[column].null_count < len(evidence)
+    )
+
+
+def _encoded_schema(schema: pa.Schema, names: Set[str]) -> pa.Schema:
+    return pa.schema([f.with_type(ENCODED) if f.name in names else f for f in schema], schema.metadata)
+
+
+def _reader(batches: Iterator[pa.RecordBatch], schema: pa.Schema, names: Set[str]) -> pa.RecordBatchReader:
+    """Stream ``batches``, whose columns get or lose dictionaries so that those of ``names`` alone have one."""
+    schema = _encoded_schema(schema, names)
+    return pa.RecordBatchReader.from_batches(schema, (_shaped(batch, schema) for batch in batches))
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        column if column.type == f.type else column.dictionary_encode() if f.type == ENCODED else plain_array(column)
+        for f, column in zip(schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
