@@ -207,6 +207,30 @@ def test_two_first_appends_at_once(
         assert tamis.open(tmp_path).scan().count() == 3
 
 
+def test_a_first_append_whose_files_a_vacuum_removed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another first append came between, of the same schema, so that this one tries a second time."""
+    from tamis.engine.operations import append as module
+
+    ours, other = tamis.create(tmp_path), tamis.open(tmp_path)
+    real = sys.modules[module.__module__].commit_indexed
+    raced: list[int] = []
+
+    def racing(*arguments: Any, **named: Any) -> Any:
+        if not raced:
+            raced.append(0)
+            other.append(TABLE.slice(1))
+            raced.append(len(other.vacuum("0s", dry_run=False, below_retention=True).objects))
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(sys.modules[module.__module__], "commit_indexed", racing)
+    with pytest.raises(Conflict) as caught:
+        ours.append(TABLE)
+    assert (caught.value.code, raced) == ("CONFLICT_VACUUMED", [0, 1])
+    assert tamis.open(tmp_path).scan().to_arrow().equals(TABLE.slice(1))
+
+
 def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.engine.operations import overwrite as function
 

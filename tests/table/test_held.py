@@ -111,9 +111,17 @@ def test_another_table_at_the_path_is_not_read_as_this_one(tmp_path: Path) -> No
     table.append(ROWS)
     shutil.rmtree(tmp_path / "t")
     tamis.create(tmp_path / "t").append(ROWS.slice(1))
-    for use in (table.scan, table.explain, lambda: table.scan(version=1), lambda: table.append(ROWS)):
+    uses = (
+        table.scan,
+        table.explain,
+        lambda: table.scan(version=1),
+        lambda: table.append(ROWS),
+        lambda: table.vacuum("0s", dry_run=False, below_retention=True),
+    )
+    for use in uses:
         with pytest.raises(SchemaFenced) as caught:
             use()
         assert (caught.value.code, caught.value.name) == ("TABLE_REPLACED", table.path)
+    assert tamis.open(tmp_path / "t").version == 1, "nothing was committed"
     assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 2, "name": "b"}]
     assert tamis.open(tmp_path / "t").scan().count() == 1

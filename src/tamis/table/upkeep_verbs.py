@@ -129,9 +129,11 @@ class UpkeepVerbs:
         Versions older than ``retention`` become unreadable. Nothing younger than ``retention`` (a timedelta,
         or text such as ``7d``) is removed: keep it longer than the longest write. Less than 7 days needs
         ``below_retention=True``: it takes the files from writes and queries that run longer than that. Raises
-        ``InvalidInput`` (``BAD_RETENTION``; ``BELOW_RETENTION``; ``BAD_OPTION`` if a flag is not True or False).
+        ``InvalidInput`` (``BAD_RETENTION``; ``BELOW_RETENTION``; ``BAD_OPTION`` if a flag is not True or False), and
+        ``SchemaFenced`` (``TABLE_REPLACED``).
         """
         self._writable()
+        self._newest()  # another table may lie there now
         return operations.vacuum(
             self._store,
             operations.retention_of(retention),

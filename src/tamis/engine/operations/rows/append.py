@@ -64,7 +64,8 @@ def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
     latest = load(store)
     if proposal.head is None or (latest.head.schema, latest.head.cluster_by) != (head.schema, head.cluster_by):
         raise  # noqa: PLE0704  # called while the conflict is handled
-    return commit(store, replace(proposal, head=None, read_version=latest.version, operation_id=new_id()))
+    # It still starts from the version it read: a vacuum since then may have removed the new files.
+    return commit(store, replace(proposal, head=None, operation_id=new_id()))
 
 
 def write(
