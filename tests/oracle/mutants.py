@@ -76,7 +76,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "engine/part_reader/read_columns.py",
-        ("CHAR values are read as stored", "padded_array(convert(found[str(f.id)], f, names), f.type)", "convert(found[str(f.id)], f, names)"),
+        ("CHAR values are read as stored", "padded_array(convert(array, field, names), field.type)", "convert(array, field, names)"),
     ),
     *_mutants(
         "core/stats/table_evidence.py",
