@@ -13,16 +13,11 @@ from hypothesis import strategies as st
 
 from tamis.core.types import BINARY, LONG, STRING, Field, Schema, Struct
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.core.types.dictionary_arrays import joined_arrays, plain_array
+from tamis.core.types.dictionary_arrays import DICTIONARY_TEXT, joined_arrays, plain_array
 from tamis.errors import CorruptData
 from tamis.storage.files import PartRef, open_part
 from tamis.storage.files.parquet import dictionary_texts, page_excerpt, parquet_part
-from tamis.storage.files.parquet.dictionary_texts import (
-    TEXTS,
-    dictionary_values,
-    is_dictionary_text,
-    plain_values,
-)
+from tamis.storage.files.parquet.dictionary_texts import dictionary_values, is_dictionary_text, plain_values
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
@@ -122,7 +117,7 @@ def test_values_are_those_of_the_dictionaries(chunks: list[list[str | None]], ta
     rows = None if taken is None else sorted(row for row in taken if row < len(values))
     for read_as in (plain_values, dictionary_values):
         found = read_as(column, None if rows is None else np.array(rows, dtype=np.int64))
-        assert found.type == (pa.string() if read_as is plain_values else TEXTS)
+        assert found.type == (pa.string() if read_as is plain_values else DICTIONARY_TEXT)
         assert found.to_pylist() == (values if rows is None else [values[row] for row in rows])
 
 
@@ -130,7 +125,7 @@ def test_arrays_are_joined_with_and_without_dictionaries() -> None:
     encoded, other, without = pa.array(["a", None]).dictionary_encode(), pa.array(["b"]).dictionary_encode(), ["c"]
     assert joined_arrays([encoded, other]).to_pylist() == ["a", None, "b"]
     assert joined_arrays([encoded, pa.array(without), other]).equals(pa.array(["a", None, "c", "b"]))
-    assert joined_arrays([encoded, other]).type == TEXTS
+    assert joined_arrays([encoded, other]).type == DICTIONARY_TEXT
 
 
 @pytest.mark.parametrize("number", [2, -1])

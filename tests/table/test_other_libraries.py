@@ -300,6 +300,8 @@ def test_only_texts_of_few_values_have_dictionaries(worded: tamis.Table) -> None
     form = pa.DictionaryArray if list(Path(worded.path).rglob("data/*.parquet")) else pa.StringArray
     assert {(type(b["word"]), type(b["code"])) for b in batches} == {(form, pa.StringArray)}
     assert pa.Table.from_batches(worded.scan().to_batches()).schema == worded.schema, "others see plain texts"
+    ordered = worded.scan(None, ["word"], order_by="word DESC", limit=3)
+    assert pa.Table.from_batches(ordered.encoded_batches()).equals(ordered.to_arrow())
 
 
 def test_polars_takes_texts_from_dictionaries(worded: tamis.Table) -> None:

@@ -31,10 +31,10 @@ class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has n
     evaluates all of it, so its rows are always pyarrow's.
     """
 
-    def __init__(self, scan: Scan, condition: pc.Expression | None = None) -> None:
+    def __init__(self, scan: Scan, condition: pc.Expression | None = None, *, schema: pa.Schema | None = None) -> None:
         form = ds.IpcFileFormat()
         files = fs.LocalFileSystem()
-        super().__init__([form.make_fragment(_NO_FILE, files)], self._schema_of(scan), form, files)
+        super().__init__([form.make_fragment(_NO_FILE, files)], scan.schema if schema is None else schema, form, files)
         self._scan = scan
         self._condition = condition
 
@@ -55,9 +55,6 @@ class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has n
     def filter(self, expression: pc.Expression) -> TamisDataset:
         """Return a dataset of the rows that match ``expression``, too."""
         return TamisDataset(self._scan, _both(self._condition, expression))
-
-    def _schema_of(self, scan: Scan) -> pa.Schema:
-        return scan.schema
 
     def _narrowed(self, columns: Any, condition: pc.Expression | None) -> Scan:
         """Return a scan of the columns that are needed, without rows that surely do not match."""

@@ -15,21 +15,19 @@ import pyarrow.dataset as ds
 
 from tamis.core.stats.statistics_columns import VALUES, bound_name
 from tamis.core.types import STRING
-from tamis.core.types.dictionary_arrays import plain_array
+from tamis.core.types.dictionary_arrays import DICTIONARY_TEXT, plain_array
 from tamis.engine.scan import Scan
 from tamis.errors import TamisError
 from tamis.table.arrow_dataset import TamisDataset
 from tamis.table.expression_filters import columns_of
 
-ENCODED = pa.dictionary(pa.int32(), pa.string())
-
 
 class DuckDbDataset(TamisDataset):
     """The rows of one version, for ``duckdb.from_arrow``. It is not shown to users."""
 
-    def _schema_of(self, scan: Scan) -> pa.Schema:
+    def __init__(self, scan: Scan) -> None:
         self._encoded = texts_of_few_values(scan)
-        return _encoded_schema(scan.schema, self._encoded)
+        super().__init__(scan, schema=_encoded_schema(scan.schema, self._encoded))
 
     def scanner(self, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> ds.Scanner:  # noqa: A002  # pyarrow's name
         """Return a scanner of batches of this dataset's schema. pyarrow tests texts in their plain form only."""
@@ -61,7 +59,7 @@ def texts_of_few_values(scan: Scan) -> frozenset[str]:
 
 
 def _encoded_schema(schema: pa.Schema, names: Set[str]) -> pa.Schema:
-    return pa.schema([f.with_type(ENCODED) if f.name in names else f for f in schema], schema.metadata)
+    return pa.schema([f.with_type(DICTIONARY_TEXT) if f.name in names else f for f in schema], schema.metadata)
 
 
 def _reader(batches: Iterator[pa.RecordBatch], schema: pa.Schema, names: Set[str]) -> pa.RecordBatchReader:
@@ -72,7 +70,11 @@ def _reader(batches: Iterator[pa.RecordBatch], schema: pa.Schema, names: Set[str
 
 def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = [
-        column if column.type == f.type else column.dictionary_encode() if f.type == ENCODED else plain_array(column)
+        column
+        if column.type == f.type
+        else column.dictionary_encode()
+        if f.type == DICTIONARY_TEXT
+        else plain_array(column)
         for f, column in zip(schema, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+DICTIONARY_TEXT = pa.dictionary(pa.int32(), pa.string())
+"""The Arrow type of texts that have a dictionary."""
+
 
 def plain_array(array: pa.Array) -> pa.Array:
     """Return the values of ``array`` without a dictionary."""

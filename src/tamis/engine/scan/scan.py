@@ -97,13 +97,13 @@ class Scan:
         return pa.RecordBatchReader.from_batches(self.schema, execution.batches(self.limit))
 
     def encoded_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows like ``to_batches``; any STRING column of any batch may have a dictionary.
+        """Stream the rows like ``to_batches``, but leave STRING columns encoded where the file has a dictionary.
 
-        Consumers that handle dictionaries save the decoding, and group and compare numbers. ``order`` is not set.
+        Batches may therefore differ in schema. A sorted scan has plain texts only.
         """
-        assert not self.order, "sorting joins batches of one schema"
         made = self.ready()
-        return Execution(replace(made, spec=replace(made.spec, dictionaries=True))).batches(self.limit)
+        # The sort concatenates batches, which must have one schema.
+        return Execution(replace(made, spec=replace(made.spec, dictionaries=not self.order))).batches(self.limit)
 
     def to_arrow(self) -> pa.Table:
         execution = self._execute()

@@ -23,9 +23,6 @@ From 1 MiB on, before compression, the writer ends the dictionary and stores the
 library would have to make a dictionary.
 """
 
-TEXTS = pa.dictionary(pa.int32(), pa.string())
-"""The Arrow type of texts that are read as a dictionary."""
-
 
 def is_dictionary_text(field: pa.Field, chunks: Sequence[Chunk]) -> bool:
     """Whether the chunks of this column without nesting are better read as dictionaries.

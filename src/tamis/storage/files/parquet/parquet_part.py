@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 
 from tamis.core.stats.columns.page_statistics import NOTE, pages_of
 from tamis.core.types import STRING, Schema
+from tamis.core.types.dictionary_arrays import DICTIONARY_TEXT
 from tamis.sizes import SIZES
 from tamis.storage.files.column_conversion import Names, convert
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import PartSource, Stream, twice
 from tamis.storage.files.parquet.column_layout import Layout
-from tamis.storage.files.parquet.dictionary_texts import TEXTS, dictionary_values, is_dictionary_text, plain_values
+from tamis.storage.files.parquet.dictionary_texts import dictionary_values, is_dictionary_text, plain_values
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.files.parquet.page_offsets import Pages, runs_in
@@ -216,7 +217,7 @@ class ParquetPart:
         with self._stream.decoding(f"blocks {blocks}"):
             arrays = [
                 dictionary_values(column, taken)
-                if column.type == TEXTS and self._is_text(i)
+                if column.type == DICTIONARY_TEXT and self._is_text(i)
                 else self._typed(i, plain_values(column, taken))
                 for i, column in zip(tops, table.columns, strict=True)
             ]
