@@ -155,7 +155,7 @@ def test_a_plain_append_says_no_more_than_it_must() -> None:
     body = commit_to_json(read_commit(store, 1))
     assert set(body) == {
         "reader_features", "version", "table_id", "operation_id", "timestamp_micros", "operation", "schema_id", "head_version",
-        "read_version", "blind_append", "add",
+        "read_version", "blind_append", "add", "parent",
     }  # fmt: skip
     (segment,) = body["add"]
     assert set(segment["tables"]["parts"]) == set(segment["statistics"]) == {"rows", "size", "zstd"}

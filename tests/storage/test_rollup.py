@@ -226,7 +226,7 @@ def test_a_rollup_too_large_is_not_built(store: Store, monkeypatch: pytest.Monke
         store.delete(path)
     monkeypatch.setattr(rollups, "LARGEST", 1_000)
     table_id = load(store).head.table_id
-    rollups.write(store, table_id, Tile(0, 1))
+    rollups.write(store, table_id, Tile(0, 1), None)
     assert rollup_paths(store) == []
     assert content(store) == before
 

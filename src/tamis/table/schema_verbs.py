@@ -13,7 +13,7 @@ from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_writer import conform
 from tamis.engine.part_writer.conformed_batches import migrated
-from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.errors import InvalidInput, SchemaFenced, SchemaMismatch
 from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Snapshot, next_schema
 from tamis.storage.object_store import Store
@@ -144,6 +144,29 @@ class SchemaVerbs:
                 schema=current,
             )
         return pa.RecordBatchReader.from_batches(to_arrow_schema(current), migrated(conform(rows, held), held, current))
+
+
+def check_same_table(snapshot: Snapshot, table_id: str, held: Schema | None) -> None:
+    """Raise ``SchemaFenced`` (``TABLE_REPLACED``) unless ``snapshot`` is of the table with that id and schema.
+
+    A table restored from a backup keeps its id, and gives the ids of lost columns to others.
+    """
+    head, url = snapshot.head, snapshot.store.url
+    problem = None
+    if head.table_id != table_id:
+        problem = f"Another table lies at {url} now: the one that was opened is gone."
+    elif held is not None and held.schema_id < len(head.schemas) and head.schemas[held.schema_id] != held:
+        problem = (
+            f"The table at {url} was restored from a backup: its schema {held.schema_id} is another one than "
+            "when the table was opened."
+        )
+    if problem is not None:
+        raise SchemaFenced(
+            problem,
+            code="TABLE_REPLACED",
+            name=url,
+            remedy="Open it again, or call refresh(), to go on with the table that is there now.",
+        )
 
 
 def check_names(snapshot: Snapshot, held: Schema | None) -> None:

@@ -22,7 +22,7 @@ from tamis.engine.scan import Options, Report, Scan
 from tamis.engine.scan.index_stage import check_index_options
 from tamis.engine.scan.reader_fence import check_fence, null_tests_as_now
 from tamis.engine.scan.scan_options import items
-from tamis.errors import InvalidInput, SchemaFenced
+from tamis.errors import InvalidInput
 from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Operation, Snapshot, load
 from tamis.storage.commit_log import create as create_state
@@ -37,7 +37,7 @@ from tamis.table.read_verbs import ReadVerbs
 from tamis.table.row_stream import arrow_stream, is_spark
 from tamis.table.scan_request import RowFilter
 from tamis.table.schema_source import schema_from
-from tamis.table.schema_verbs import SchemaVerbs, check_names
+from tamis.table.schema_verbs import SchemaVerbs, check_names, check_same_table
 from tamis.table.source_verbs import SourceVerbs
 from tamis.table.table_definition import PENDING, logical_schema, new_head, with_schema
 from tamis.table.upkeep_verbs import UpkeepVerbs
@@ -328,14 +328,8 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         return self._same(load(self._store))
 
     def _same(self, snapshot: Snapshot) -> Snapshot:
-        """Return ``snapshot``; raise ``SchemaFenced`` if a different table now exists at this path."""
-        if snapshot.head.table_id != self._snapshot.head.table_id:
-            raise SchemaFenced(
-                f"Another table lies at {self.path} now: the one that was opened is gone.",
-                code="TABLE_REPLACED",
-                name=self.path,
-                remedy="Open it again, or call refresh(), to go on with the table that is there now.",
-            )
+        """Return ``snapshot``; raise ``SchemaFenced`` (``TABLE_REPLACED``) if this object is of another table."""
+        check_same_table(snapshot, self._snapshot.head.table_id, self._schema)
         return snapshot
 
     def _write(

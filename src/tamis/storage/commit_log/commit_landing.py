@@ -11,7 +11,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tamis.errors import NotFound, StoreUnavailable
-from tamis.storage.commit_log.commit_objects import commit_bytes, commit_path, read_commit, remember, write_hint
+from tamis.storage.commit_log.commit_objects import (
+    commit_bytes,
+    commit_path,
+    drop_lost_history,
+    read_commit,
+    remember,
+    write_hint,
+)
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.retry_policy import COMMIT_READS
@@ -47,6 +54,7 @@ class Landing:
         before = self._open
         try:
             if self.store.put_if_absent(commit_path(commit.version), data):
+                drop_lost_history(self.store, commit)
                 remember(self.store, commit, len(data))
                 return commit
         except StoreUnavailable as error:

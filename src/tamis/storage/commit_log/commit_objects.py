@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tamis.errors import CorruptData, NotFound, TamisError
+from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log.commit_record import Commit, commit_from_json, commit_to_json
 from tamis.storage.commit_log.features import check_reader
 from tamis.storage.object_store.checked_json import readable, seal, unseal
@@ -107,8 +107,55 @@ def find_latest(store: Store) -> Commit | None:
     """Read the newest commit from the store; None if there is no table.
 
     With a correct hint this takes one round of three concurrent requests after the one for the hint,
-    regardless of the log's length. Raises ``CorruptData`` if the log has a gap.
+    regardless of the log's length, and one more if others have committed twice since this process looked.
+    Raises ``CorruptData`` if the log has a gap.
     """
+    newest = _search(store)
+    if newest is not None:
+        drop_lost_history(store, newest)
+    return newest
+
+
+def drop_lost_history(store: Store, current: Commit) -> None:
+    """Forget the cached commits of this table unless they are of the history of ``current``, just read from the store.
+
+    They are not if the folder was restored from a backup and then written to again. The cached versions before a commit
+    may be used once this was called for it.
+    """
+    table = (store.url, current.table_id)
+    checked = (*table, "in cached history", current.version)
+    if CACHE.get(checked) == current.operation_id:
+        return
+    key = (*table, "newest cached")
+    newest: tuple[int, str] | None = CACHE.get(key)
+    if newest is None or not _same_history(store, newest, current):
+        CACHE.forget(*table)
+        read = CACHE.get((store.url, "as read", current.version))
+        if read is not None:
+            remember(store, current, len(read[0]))
+        newest = None
+    if newest is None or newest[0] <= current.version:
+        newest = (current.version, current.operation_id)
+    CACHE.put(key, newest, 256)
+    CACHE.put(checked, current.operation_id, 256)
+
+
+def _same_history(store: Store, newest: tuple[int, str], current: Commit) -> bool:
+    """Whether the store has both the newest cached commit, of that version and operation, and ``current``."""
+    version, operation_id = newest
+    following = current if current.version == version + 1 else None
+    try:
+        if current.version > version + 1:
+            following = _probe(store, version + 1)  # rather than the cached version: whoever reads rows needs this one
+        if following is not None and following.parent is not None:
+            return following.parent == operation_id
+        there = _probe(store, version)
+    except (CorruptData, InvalidInput):  # whoever needs that commit gets the error
+        return False
+    return there is not None and there.operation_id == operation_id
+
+
+def _search(store: Store) -> Commit | None:
     hinted = read_hint(store)
     if hinted is None:
         return _listed(store)

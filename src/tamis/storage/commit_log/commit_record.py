@@ -83,12 +83,15 @@ class Commit:
     reader_features: tuple[str, ...] = ()
     """The reader features of the head in force, repeated here to be checked before anything else is parsed.
     """
+    parent: str | None = None
+    """The ``operation_id`` of the commit before; None at version 0, and where an earlier writer did not record it."""
 
 
 def commit_to_json(commit: Commit) -> dict[str, Any]:
     """Encode a commit; absent keys mean empty, false or none, which keeps a plain append short."""
     operation = commit.operation
     optional: dict[str, Any] = {
+        "parent": commit.parent,
         "stream": list(operation.stream) if operation.stream else None,
         "read_version": commit.read_version,
         "reads": _reads_to_json(commit.reads) if commit.reads else None,
@@ -153,6 +156,7 @@ def commit_from_json(value: dict[str, Any]) -> Commit:
         streams=tuple((query, epoch) for query, epoch in value.get("streams", ())),
         vacuum=_pair(value.get("vacuum", value.get("lets_go"))),  # its name before the first release
         reader_features=tuple(value["reader_features"]),
+        parent=value.get("parent"),
     )
 
 

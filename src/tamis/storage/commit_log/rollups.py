@@ -2,9 +2,12 @@
 
 A rollup of level k is the delta of 16^k versions starting at a multiple of 16^k. Any snapshot is the sum of
 few of them: the versions [0, V] are cut like the digits of V + 1 in base 16. Rollups are optional: one that
-is missing, damaged or of another table is replaced by the sixteen below it, and in the end by the commits. A
-commit that completes a range writes its rollup from the sixteen below, so each commit is rewritten once per
-level: O(log n) amortized.
+is missing, damaged, or of another table or history is replaced by the sixteen below it, and in the end by the
+commits. A commit that completes a range writes its rollup from the sixteen below, so each commit is rewritten
+once per level: O(log n) amortized.
+
+A rollup names its last commit and the one before its first, and a commit the one before it. So a rollup that stayed
+when the log was restored from a backup is found out without another request.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import TamisError
+from tamis.errors import CorruptData, TamisError
 from tamis.sizes import SIZES
-from tamis.storage.commit_log.commit_objects import ROOT, read_commits
+from tamis.storage.commit_log.commit_objects import ROOT, commit_path, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live, of_commit
 from tamis.storage.object_store.checked_json import readable, seal, unseal
@@ -69,11 +72,31 @@ def tiles(count: int) -> list[Tile]:
     return out
 
 
-def deltas(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection[Tile] = ()) -> list[Delta]:
+def deltas(
+    store: Store, table_id: str, cover: Iterable[Tile], last: str | None, avoid: Collection[Tile] = ()
+) -> list[Delta]:
     """Load the deltas of the tiles in ``cover``, each from its rollup or else from the tiles below it.
 
-    Rollups in ``avoid`` are not used.
+    ``last`` is the ``operation_id`` of the last commit, or None if unknown. Rollups in ``avoid`` are not used, nor
+    those of a history that was lost when the log was restored from a backup. Raises ``CorruptData``
+    (``MIXED_HISTORY``) if a commit is not the one that the next commit names.
     """
+    found = _load(store, table_id, cover, avoid)
+    while (wrong := _outside_history(found, last)) is not None:
+        tile, expected = wrong
+        stored = _stored(store, table_id, tile)
+        if stored is not None and stored.operation_id == expected:  # only this process's cache was of a lost history
+            found[tile] = stored
+        elif tile.level:
+            del found[tile]
+            found |= _load(store, table_id, tile.children, avoid)
+        else:
+            raise _mixed(store, tile.first, expected)
+    return [found[tile] for tile in sorted(found)]
+
+
+def _load(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection[Tile]) -> dict[Tile, Delta]:
+    """Return the deltas that cover the tiles in ``cover``, from the cache or the store, whatever their history."""
     found: dict[Tile, Delta] = {}
     looking = sorted(cover)
     while looking:
@@ -89,7 +112,35 @@ def deltas(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection
                 looking += tile.children
             else:
                 found[tile] = delta
-    return [found[tile] for tile in sorted(found)]
+    return found
+
+
+def _outside_history(found: Mapping[Tile, Delta], last: str | None) -> tuple[Tile, str] | None:
+    """Return the newest tile that does not end with the commit that the next tile names, and the operation it names."""
+    expected = last
+    for tile in sorted(found, reverse=True):
+        if expected is not None and found[tile].operation_id != expected:
+            return tile, expected
+        expected = found[tile].parent
+    return None
+
+
+def _stored(store: Store, table_id: str, tile: Tile) -> Delta | None:
+    """Load a tile past the cache; None for a rollup that is unusable."""
+    if tile.level:
+        return read(store, table_id, tile, cached=False)
+    return of_commit(store, read_commits(store, [tile.first], None)[0])
+
+
+def _mixed(store: Store, version: int, expected: str) -> CorruptData:
+    name = store.name(commit_path(version))
+    return CorruptData(
+        f"The commit {name} is not the one that version {version + 1} follows (operation {expected}): "
+        "the log mixes two histories of the table.",
+        code="MIXED_HISTORY",
+        name=name,
+        remedy="Open the table again. If the error stays, restore the whole of _tamis/log from one backup.",
+    )
 
 
 def trusting(avoid: set[Tile], call: Callable[[], T]) -> T:
@@ -106,11 +157,15 @@ def trusting(avoid: set[Tile], call: Callable[[], T]) -> T:
             avoid.add(damaged.source)
 
 
-def read(store: Store, table_id: str, tile: Tile) -> Delta | None:
-    """Load a rollup; None if there is no usable one."""
+def read(store: Store, table_id: str, tile: Tile, *, cached: bool = True) -> Delta | None:
+    """Load a rollup, past the cache if not ``cached``; None if there is no usable one.
+
+    A rollup that does not name its last commit (of a writer before the first release) is not usable: it may be of a
+    history that was lost.
+    """
     key = (store.url, table_id, tile)
     known: Delta | None = CACHE.get(key)
-    if known is not None:
+    if cached and known is not None:
         return known
     try:
         data = store.get(tile.path)
@@ -119,25 +174,28 @@ def read(store: Store, table_id: str, tile: Tile) -> Delta | None:
             if (body["table_id"], body["level"], body["first"]) != (table_id, tile.level, tile.first):
                 return None
             tables = {name: columns_from_json(value) for name, value in body["tables"].items()}
-            delta = Delta(body["reset"], columns_from_json(body["changes"]), tables, tile)
+            changes = columns_from_json(body["changes"])
+            delta = Delta(body["reset"], changes, tables, body["operation_id"], body.get("parent"), tile)
     except TamisError:
         return None
+    if known is not None and known.operation_id != delta.operation_id:  # the folder is now that of a backup
+        CACHE.forget(store.url)
     CACHE.put(key, delta, 4 * len(data))
     return delta
 
 
 def complete(store: Store, commit: Commit) -> None:
-    """Write the missing rollups up to ``commit``.
+    """Write the missing rollups up to ``commit``, and those of another history.
 
     This is best effort and cannot affect the commit. An error that does not come from the store is a defect
     and raises a warning.
     """
     if (commit.version + 1) % FAN_OUT:
         return
-    for tile in tiles(commit.version + 1):
+    last: str | None = commit.operation_id
+    for tile in reversed(tiles(commit.version + 1)):
         try:
-            if tile.level and read(store, commit.table_id, tile) is None:
-                write(store, commit.table_id, tile)
+            last = _ensure(store, commit.table_id, tile, last)
         except TamisError:  # a failing store or older damage, which is not this commit's concern
             return
         except Exception as error:  # noqa: BLE001  # must not affect the commit
@@ -146,17 +204,40 @@ def complete(store: Store, commit: Commit) -> None:
                 f"opening is slower: {type(error).__name__}: {error}"
             )
             warnings.warn(message, RuntimeWarning, stacklevel=2)
+            return
 
 
-def write(store: Store, table_id: str, tile: Tile) -> None:
-    """Build and write the rollup of ``tile`` from those below it, its tables first."""
+def _ensure(store: Store, table_id: str, tile: Tile, last: str | None) -> str | None:
+    """Write the rollup of ``tile`` unless a usable one ends with the operation ``last``; return its parent."""
+    known = read(store, table_id, tile)
+    if known is None or last not in (None, known.operation_id):
+        return write(store, table_id, tile, last)
+    return known.parent
+
+
+def write(store: Store, table_id: str, tile: Tile, last: str | None) -> str | None:
+    """Build and write the rollup of ``tile`` from those below it, its tables first; return its parent.
+
+    ``last``: as for ``deltas``.
+    """
     avoid: set[Tile] = set()
-    body = trusting(avoid, lambda: _build(store, tile, deltas(store, table_id, tile.children, avoid)))
+    layers: list[Delta] = []
+
+    def build() -> dict[str, Any] | None:
+        layers[:] = deltas(store, table_id, tile.children, last, avoid)
+        return _build(store, tile, layers)
+
+    body = trusting(avoid, build)
+    parent, operation_id = layers[0].parent, layers[-1].operation_id
     if body is None:
-        return
-    data = seal("rollup", {"table_id": table_id, "level": tile.level, "first": tile.first, **body})
-    if not store.put_if_absent(tile.path, data) and read(store, table_id, tile) is None:
-        store.put(tile.path, data)  # the existing object is damaged or belongs to another table
+        return parent
+    history = {"operation_id": operation_id, **({"parent": parent} if parent is not None else {})}
+    data = seal("rollup", {"table_id": table_id, "level": tile.level, "first": tile.first, **history, **body})
+    if not store.put_if_absent(tile.path, data):
+        present = read(store, table_id, tile, cached=False)
+        if present is None or present.operation_id != operation_id:
+            store.put(tile.path, data)  # the existing object is damaged, or of another table or history
+    return parent
 
 
 def _build(store: Store, tile: Tile, layers: Sequence[Delta]) -> dict[str, Any] | None:

@@ -167,7 +167,8 @@ class Snapshot:
     @cached_property
     def _live(self) -> Live:
         def read() -> Live:
-            return live(self.store, deltas(self.store, self.commit.table_id, tiles(self.version + 1), self._avoid))
+            cover, last = tiles(self.version + 1), self.commit.operation_id
+            return live(self.store, deltas(self.store, self.commit.table_id, cover, last, self._avoid))
 
         return self.remembered(
             "live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers)

@@ -219,6 +219,7 @@ class _Transaction:
             streams=streams,
             vacuum=proposal.vacuum,
             reader_features=after.reader_features,
+            parent=latest.operation_id,
         )
 
 

@@ -63,6 +63,10 @@ class Delta:
     reset: bool
     changes: Columns
     tables: Mapping[str, Columns]
+    operation_id: str
+    """That of the last commit of the range."""
+    parent: str | None
+    """The ``operation_id`` of the commit before the range; None if there is none or it is unknown."""
     source: object = None
     """The rollup that the delta was loaded from, if any."""
 
@@ -164,7 +168,7 @@ def of_commit(store: Store, commit: Commit) -> Delta:
         size += commit.deletions.nbytes if isinstance(commit.deletions, Inline) else 0
     if segment is not None and segment.statistics is not None:
         changes = _beside(changes, segment.statistics.table)
-    return Delta(commit.remove_all, Memory(changes, size), tables)
+    return Delta(commit.remove_all, Memory(changes, size), tables, commit.operation_id, commit.parent)
 
 
 def _deleted(store: Store, deletions: Columns, when: dict[str, Any]) -> pa.Table:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from tamis.errors import NotFound
-from tamis.storage.commit_log.commit_objects import find_latest, read_commit, read_commits
+from tamis.storage.commit_log.commit_objects import drop_lost_history, find_latest, read_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.features import check_not_ended
 from tamis.storage.commit_log.path_checks import no_table
@@ -95,9 +95,12 @@ def _latest(store: Store) -> Commit:
 
 def _numbered(store: Store, version: int) -> Commit:
     try:
-        return read_commit(store, checked_version(version))
+        found = read_commit(store, checked_version(version))
     except NotFound:
         pass
+    else:
+        drop_lost_history(store, found)
+        return found
     latest = _latest(store)
     if 0 <= version <= latest.version:
         return read_commits(store, [version], latest.table_id)[0]

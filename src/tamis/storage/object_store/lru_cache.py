@@ -44,10 +44,10 @@ class LruCache(Generic[T]):
             while self.bytes > self.limit:
                 self.bytes -= self._items.popitem(last=False)[1][1]
 
-    def forget(self, url: str) -> None:
-        """Evict the entries of the table at ``url``: those whose keys begin with it."""
+    def forget(self, *prefix: Hashable) -> None:
+        """Evict the entries whose keys begin with ``prefix``: the URL of a table, and perhaps more."""
         with self._lock:
-            for key in [key for key in self._items if isinstance(key, tuple) and key[0] == url]:
+            for key in [key for key in self._items if isinstance(key, tuple) and key[: len(prefix)] == prefix]:
                 self.bytes -= self._items.pop(key)[1]
 
     def clear(self) -> None:

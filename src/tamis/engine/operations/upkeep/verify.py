@@ -130,6 +130,8 @@ def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
             yield "NO_HEAD", name, f"The head should be in version {commit.head_version}, which has none."
         if before is not None and commit.timestamp_micros <= before.timestamp_micros:
             yield "TIME_WENT_BACK", name, "It is not younger than the commit before it."
+        if before is not None and commit.parent not in (None, before.operation_id):
+            yield "MIXED_HISTORY", name, "It does not follow the commit before it: the log mixes two histories."
         before = commit
 
 
