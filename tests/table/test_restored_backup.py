@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.errors import CorruptData, SchemaFenced
+from tamis.errors import Conflict, CorruptData, SchemaFenced
 from tamis.storage.commit_log import rollups
 from tamis.storage.commit_log.commit_objects import commit_path, find_latest
 from tamis.storage.commit_log.rollups import Tile
@@ -300,6 +300,33 @@ def test_commits_of_an_earlier_writer_do_not_name_the_one_before(tmp_path: Path)
     assert latest is not None
     assert latest.parent is None
     assert values(table) == [*range(20), 100, 101]
+
+
+@pytest.mark.parametrize("format_name", ["delta", "iceberg"])
+@pytest.mark.parametrize("written", [0, 1, 2, 5])
+def test_an_export_of_a_lost_history_is_not_gone_on_with(tmp_path: Path, format_name: str, written: int) -> None:
+    path, backup = tmp_path / "t", tmp_path / "log"
+    table = filled(path, 3)
+    table.export(format_name)
+    shutil.copytree(path / "_tamis" / "log", backup)
+    for value in (10, 11):
+        table.append(rows(value))
+    assert table.export(format_name).written
+    shutil.rmtree(path / "_tamis" / "log")
+    shutil.copytree(backup, path / "_tamis" / "log")
+    with another_process():
+        again = tamis.open(path)
+        for value in range(100, 100 + written):
+            again.append(rows(value))
+    with pytest.raises(Conflict, match="restored from a backup") as caught:
+        table.export(format_name)
+    folder = {"delta": "_delta_log", "iceberg": "metadata"}[format_name]
+    assert (caught.value.code, caught.value.name) == ("EXPORT_OF_LOST_HISTORY", folder)
+    shutil.rmtree(path / folder)
+    assert table.export(format_name).written
+    table.append(rows(200))
+    assert table.export(format_name).files_added == 1
+    assert not table.export(format_name).written
 
 
 def test_a_log_of_two_histories_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tamis.bridges.export.delta_schema import (
 )
 from tamis.bridges.export.delta_vectors import unique_id
 from tamis.bridges.export.export_parts import PartChange, all_added, exported_columns, part_change, parts_of
-from tamis.bridges.export.export_result import Exported, uuid_text
+from tamis.bridges.export.export_result import Exported, check_history, uuid_text
 from tamis.bridges.export.exportable import REWRITE, Target, check_exportable, refused_by_delta
 from tamis.core.schema.widening import widens
 from tamis.core.types import DataType, Schema, String
@@ -75,6 +75,8 @@ class _Next:
 
 def _attempt(store: Store, snapshot: Snapshot, by_id: bool) -> Exported:
     state = log.read_state(store, snapshot.head.table_id)
+    if state is not None:
+        check_history(snapshot, state.table_version, state.operation_id, log.FOLDER)
     if state is not None and state.table_version >= snapshot.version:
         return Exported("delta", state.table_version, state.log_version, False)
     log_version = 0 if state is None else state.log_version + 1

@@ -41,6 +41,8 @@ class DeltaState:
     """The version of the log whose commit holds the protocol and the metadata in force."""
     checkpoint_version: int
     """The version of the log that its newest checkpoint may be at, or -1."""
+    operation_id: str | None = None
+    """That of the commit of ``table_version``; None if an earlier release exported it."""
 
 
 def commit_name(log_version: int) -> str:
@@ -63,7 +65,7 @@ def read_state(store: Store, table_id: str) -> DeltaState | None:
     note = _own_note(_first_lines(store, newest))
     if note is None or note.get("tableId") != table_id:
         raise foreign_commit(store.name(commit_name(newest)), FOLDER)
-    return DeltaState(newest, note["version"], note["metadataVersion"], checkpoint)
+    return DeltaState(newest, note["version"], note["metadataVersion"], checkpoint, note.get("operationId"))
 
 
 def read_metadata(store: Store, state: DeltaState) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -84,7 +86,7 @@ def write_commit(store: Store, log_version: int, actions: Sequence[str]) -> bool
 def commit_note(snapshot: Snapshot, metadata_version: int) -> str:
     """Return the first line of a commit: who made it, and which version of the table it tells."""
     note: dict[str, Any] = {"tableId": snapshot.head.table_id, "version": snapshot.version}
-    note["metadataVersion"] = metadata_version
+    note |= {"metadataVersion": metadata_version, "operationId": snapshot.commit.operation_id}
     operation = snapshot.commit.operation
     return line(
         {

@@ -6,7 +6,8 @@ import importlib.metadata
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tamis.errors import Conflict
+from tamis.errors import Conflict, NotFound
+from tamis.storage.commit_log import Snapshot, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,27 @@ def engine_name() -> str:
         return f"Tamis/{importlib.metadata.version('tamis')}"
     except importlib.metadata.PackageNotFoundError:
         return "Tamis"
+
+
+def check_history(snapshot: Snapshot, version: int, operation_id: str | None, folder: str) -> None:
+    """Raise ``Conflict`` (``EXPORT_OF_LOST_HISTORY``) if the table's log does not have the exported version any more.
+
+    ``operation_id`` is that of the commit of ``version`` when it was exported, or None if the export does not say.
+    """
+    if operation_id in (None, snapshot.commit.operation_id):
+        return
+    try:
+        found: str | None = load(snapshot.store, version, vacuumed=True).commit.operation_id
+    except NotFound:
+        found = None
+    if found != operation_id:
+        raise Conflict(
+            f"The export in {snapshot.store.name(folder)} tells of version {version} of a history that the table's "
+            "log does not have any more: it was restored from a backup.",
+            code="EXPORT_OF_LOST_HISTORY",
+            name=folder,
+            remedy=f"Remove the folder {folder}, and export again.",
+        )
 
 
 def foreign_commit(place: str, folder: str) -> Conflict:

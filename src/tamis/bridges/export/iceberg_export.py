@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.bridges.export import iceberg_metadata as files
 from tamis.bridges.export.export_parts import PartChange, all_added, part_change
-from tamis.bridges.export.export_result import Exported
+from tamis.bridges.export.export_result import Exported, check_history
 from tamis.bridges.export.exportable import Target, check_exportable, live_schemas, refused_everywhere
 from tamis.bridges.export.iceberg_avro import avro_rows, fastavro, list_bytes
 from tamis.bridges.export.iceberg_manifests import (
@@ -69,6 +69,8 @@ def location_of(store: Store) -> str:
 
 def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Exported:
     state = files.read_state(store, snapshot.head.table_id)
+    if state is not None:
+        check_history(snapshot, state.table_version, state.operation_id, files.FOLDER)
     number = 0 if state is None else state.number
     wanted = _format(snapshot, state, format_version)
     oldest = oldest_readable(store, snapshot.head.table_id)

@@ -42,6 +42,12 @@ class IcebergState:
         return int(self.metadata["properties"]["tamis.version"])
 
     @property
+    def operation_id(self) -> str | None:
+        """That of the commit of ``table_version``; None if an earlier release exported it."""
+        found: str | None = self.metadata["properties"].get("tamis.operation_id")
+        return found
+
+    @property
     def format_version(self) -> int:
         return int(self.metadata["format-version"])
 
@@ -139,7 +145,7 @@ def table_metadata(
         "last-partition-id": 999,
         "sort-orders": [{"order-id": 0, "fields": []}],
         "default-sort-order-id": 0,
-        "properties": _properties(head, snapshot.version),
+        "properties": _properties(head, snapshot),
         "current-snapshot-id": current,
         "snapshots": list(snapshots),
         "snapshot-log": [{"timestamp-ms": s["timestamp-ms"], "snapshot-id": s["snapshot-id"]} for s in snapshots],
@@ -149,8 +155,13 @@ def table_metadata(
     }
 
 
-def _properties(head: Head, version: int) -> dict[str, str]:
-    said = {"tamis.table_id": head.table_id, "tamis.version": str(version), "tamis.engine": engine_name()}
+def _properties(head: Head, snapshot: Snapshot) -> dict[str, str]:
+    said = {
+        "tamis.table_id": head.table_id,
+        "tamis.version": str(snapshot.version),
+        "tamis.operation_id": snapshot.commit.operation_id,
+        "tamis.engine": engine_name(),
+    }
     named = {"comment": head.comment} if head.comment else {}
     return {**said, **named}
 
