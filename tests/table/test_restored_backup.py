@@ -155,6 +155,80 @@ def test_a_head_in_a_lost_commit_is_not_that_of_the_new_history(tmp_path: Path, 
     assert table.refresh().scan("found = 9").count() == 1
 
 
+@pytest.mark.parametrize("others", [0, 1, 4])
+def test_a_table_object_with_lost_columns_is_refused_however_many_were_lost(tmp_path: Path, others: int) -> None:
+    path, backup = tmp_path / "t", tmp_path / "backup"
+    table = filled(path, 2)
+    shutil.copytree(path, backup)
+    for column in ("lost", "lost_too"):
+        table.append(pa.table({"n": [9], column: [9]}), merge_schema=True)
+    table.refresh()
+    earlier = table.scan(version=2)
+    put_back(path, backup)
+    with another_process():
+        for _ in range(others):
+            append_with(path, "found")
+    for call in (
+        table.scan,
+        lambda: table.append(pa.table({"n": [1], "lost": [1]})),
+        lambda: table.overwrite(pa.table({"n": [1], "lost": [1]})),
+        lambda: table.update({"lost": "77"}, "n = 9"),
+        lambda: table.delete("lost = 9"),
+    ):
+        with pytest.raises(SchemaFenced, match="was restored from a backup"):
+            call()
+    assert earlier.count() == table.scan(version=2).count() == 2
+    assert columns_of(load(table.store)) == ["n", "found"][: 1 + min(others, 1)]
+
+
+@pytest.mark.parametrize("others", [0, 2, 3, 5])
+def test_a_change_that_started_from_a_lost_version_is_refused(tmp_path: Path, others: int) -> None:
+    path, backup = tmp_path / "t", tmp_path / "backup"
+    table = filled(path, 2)
+    shutil.copytree(path, backup)
+    for value in (10, 11, 12):
+        table.append(rows(value))
+    alter = table.alter().add_column("lost", "BIGINT")
+
+    def late() -> Iterator[pa.RecordBatch]:
+        put_back(path, backup)
+        with another_process():
+            if others:
+                append_with(path, "found")
+            for value in range(20, 18 + others):
+                tamis.open(path).append(rows(value))
+        yield from rows(11, 12).to_batches()
+
+    stream = pa.RecordBatchReader.from_batches(rows(1).schema, late())
+    expected: tuple[type[tamis.errors.TamisError], ...] = (Conflict, SchemaFenced, CorruptData)
+    with pytest.raises(expected):
+        table.overwrite(stream, "n >= 10")
+    content = tamis.open(path).scan().to_arrow().to_pydict()
+    with pytest.raises(Conflict, match="restored from a backup") as caught:
+        alter.commit()
+    assert caught.value.code == "CONFLICT_REPLACED"
+    assert tamis.open(path).scan().to_arrow().to_pydict() == content
+    assert content["n"] == [0, 1, *([9] if others else []), *range(20, 18 + others)]
+
+
+def test_a_history_of_a_lost_version_is_not_a_mixture(tmp_path: Path) -> None:
+    path, backup = tmp_path / "t", tmp_path / "backup"
+    table = filled(path, 5)
+    shutil.copytree(path, backup)
+    for value in range(10, 20):
+        table.append(rows(value))
+    lost = table.history()["operation_id"].to_pylist()
+    pinned = tamis.open(path, version=table.version)
+    assert pinned.history(3)["operation_id"].to_pylist() == lost[:3]
+    put_back(path, backup)
+    with another_process():
+        again = tamis.open(path)
+        for value in range(100, 120):
+            again.append(rows(value))
+        now = again.history()["operation_id"].to_pylist()
+    assert pinned.history()["operation_id"].to_pylist() == now[-len(lost) :]
+
+
 def test_commits_after_an_earlier_version_that_was_read_again(tmp_path: Path) -> None:
     path, backup = tmp_path / "t", tmp_path / "backup"
     filled(path, 2)

@@ -149,13 +149,15 @@ class SchemaVerbs:
 def check_same_table(snapshot: Snapshot, table_id: str, held: Schema | None) -> None:
     """Raise ``SchemaFenced`` (``TABLE_REPLACED``) unless ``snapshot`` is of the table with that id and schema.
 
+    ``held``: a schema that the table had before ``snapshot`` was loaded, or None if that may be an older version.
+
     A table restored from a backup keeps its id, and gives the ids of lost columns to others.
     """
     head, url = snapshot.head, snapshot.store.url
     problem = None
     if head.table_id != table_id:
         problem = f"Another table lies at {url} now: the one that was opened is gone."
-    elif held is not None and held.schema_id < len(head.schemas) and head.schemas[held.schema_id] != held:
+    elif held is not None and (held.schema_id >= len(head.schemas) or head.schemas[held.schema_id] != held):
         problem = (
             f"The table at {url} was restored from a backup: its schema {held.schema_id} is another one than "
             "when the table was opened."

@@ -300,7 +300,11 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         if self._pinned and not at:
             return self._snapshot, self._schema, (0, 0)
         log = self._store.fresh()
-        snapshot = self._same(load(log, at.get("version"), at.get("timestamp_micros"))) if at else self._latest(log)
+        if at:
+            snapshot = load(log, at.get("version"), at.get("timestamp_micros"))
+            check_same_table(snapshot, self._snapshot.head.table_id, None)
+        else:
+            snapshot = self._latest(log)
         schema = snapshot.head.schema if at else self._schema
         return snapshot, schema, (log.io.bytes + snapshot.io.bytes, log.io.requests + snapshot.io.requests)
 
@@ -308,7 +312,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         """Load the newest version, adopting its schema if this object has none. ``store`` counts the cost."""
         if self._pinned:
             return self._snapshot
-        snapshot = self._same(load(store or self._store))
+        snapshot = self._newest(store)
         if self._schema is None:
             self._adopt(snapshot)
         self._snapshot = snapshot
@@ -323,13 +327,14 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         check_names(snapshot, self._schema)
         return snapshot
 
-    def _newest(self) -> Snapshot:
-        """Load the newest version, whatever its schema."""
-        return self._same(load(self._store))
+    def _newest(self, store: Store | None = None) -> Snapshot:
+        """Load the newest version, whatever its schema.
 
-    def _same(self, snapshot: Snapshot) -> Snapshot:
-        """Return ``snapshot``; raise ``SchemaFenced`` (``TABLE_REPLACED``) if this object is of another table."""
-        check_same_table(snapshot, self._snapshot.head.table_id, self._schema)
+        Raises ``SchemaFenced`` (``TABLE_REPLACED``) if it is of another table.
+        """
+        held = self._schema  # before it is loaded: another thread may add a column meanwhile
+        snapshot = load(store or self._store)
+        check_same_table(snapshot, self._snapshot.head.table_id, held)
         return snapshot
 
     def _write(

@@ -148,6 +148,7 @@ def _taken(
     proposal = Proposal(
         Operation("sync", parameters, counts),
         read_version=snapshot.version,
+        read_operation_id=snapshot.commit.operation_id,
         head=head,
         add=[effect.parts.manifest] if effect.parts and len(effect.parts.manifest) else (),
         remove_parts=effect.removed,

@@ -50,6 +50,7 @@ def _ending(snapshot: Snapshot, done: Exported) -> Proposal:
     return Proposal(
         Operation("final export", {"format": done.format}),
         read_version=snapshot.version,
+        read_operation_id=snapshot.commit.operation_id,
         reads=ReadSet(by_statistics=False),
         head=replace(head, writer_features=(*head.writer_features, EXPORTED)),
         data_change=False,

@@ -245,9 +245,14 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
 
     @staticmethod
     def _commit_head(store: Store, snapshot: Snapshot, head: Head, operation: str) -> Snapshot:
-        return commit(
-            store, Proposal(Operation(operation), read_version=snapshot.version, head=head, operation_id=new_id())
+        proposal = Proposal(
+            Operation(operation),
+            read_version=snapshot.version,
+            read_operation_id=snapshot.commit.operation_id,
+            head=head,
+            operation_id=new_id(),
         )
+        return commit(store, proposal)
 
 
 def _point(at: Any) -> dict[str, int]:

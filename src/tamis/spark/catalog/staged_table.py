@@ -32,6 +32,7 @@ def commit_replacement(store: Store, replaces: Snapshot, head: Head, manifests: 
         operation=Operation("replace", metrics={"rows_inserted": rows, "parts_added": parts, "bytes_written": size}),
         table_id=replaces.head.table_id,
         read_version=replaces.version,
+        read_operation_id=replaces.commit.operation_id,
         reads=ReadSet(),  # the rows may come from this table: rows that others add meanwhile must not be lost
         blind_append=False,
         head=head,

@@ -112,6 +112,7 @@ def commit_rows(
         operation=Operation("append", parameters, result.metrics(), stream),
         table_id=snapshot.head.table_id,
         read_version=snapshot.version,
+        read_operation_id=snapshot.commit.operation_id,
         reads=None,
         blind_append=True,
         head=head if head != snapshot.head else None,

@@ -84,16 +84,45 @@ def remember(store: Store, commit: Commit, size: int) -> None:
 def read_commits(store: Store, versions: Iterable[int], table_id: str | None) -> list[Commit]:
     """Read the commits of ``versions``, which must all exist.
 
-    The cache is bypassed if the table's id is unknown.
+    The cache is bypassed if the table's id is unknown. Raises ``CorruptData`` (``MIXED_HISTORY``) if one does not
+    follow that of the version before it.
     """
 
-    def read(version: int) -> Commit:
+    def read(version: int, table_id: str | None = table_id) -> Commit:
         try:
             return read_commit(store, version, table_id)
         except NotFound as error:
             raise _hole(store, version) from error
 
-    return gather(store, read, versions)
+    wanted = list(versions)
+    found = gather(store, read, wanted)
+    if _break(found) is not None:  # one of them may be of a lost history that this process has cached
+        found = gather(store, lambda version: read(version, None), wanted)
+        broken = _break(found)
+        if broken is not None:
+            raise mixed_history(store, *broken)
+    return found
+
+
+def _break(commits: list[Commit]) -> tuple[int, str] | None:
+    """Return the version of a commit that the next one does not follow, and the operation that it follows."""
+    operations = {commit.version: commit.operation_id for commit in commits}
+    for commit in commits:
+        if commit.parent is not None and operations.get(commit.version - 1, commit.parent) != commit.parent:
+            return commit.version - 1, commit.parent
+    return None
+
+
+def mixed_history(store: Store, version: int, expected: str) -> CorruptData:
+    """Return the error for a commit that is not the ``expected`` one, which the next version follows."""
+    name = store.name(commit_path(version))
+    return CorruptData(
+        f"The commit {name} is not the one that version {version + 1} follows (operation {expected}): "
+        "the log mixes two histories of the table.",
+        code="MIXED_HISTORY",
+        name=name,
+        remedy="Open the table again. If the error stays, restore the whole of _tamis/log from one backup.",
+    )
 
 
 def head_commit(store: Store, commit: Commit) -> Commit:
@@ -123,11 +152,10 @@ def drop_lost_history(store: Store, current: Commit) -> None:
     may be used once this was called for it.
     """
     table = (store.url, current.table_id)
-    checked = (*table, "in cached history", current.version)
+    checked, key = (*table, "in cached history", current.version), (*table, "newest cached")
+    newest: tuple[int, str] | None = CACHE.get(key)  # always, so that it stays as long as what it is about
     if CACHE.get(checked) == current.operation_id:
         return
-    key = (*table, "newest cached")
-    newest: tuple[int, str] | None = CACHE.get(key)
     if newest is None or not _same_history(store, newest, current):
         CACHE.forget(*table)
         read = CACHE.get((store.url, "as read", current.version))

@@ -83,6 +83,7 @@ def reserve_numbers(store: Store, table_id: str, column: int, count: int, least:
         proposal = Proposal(
             operation=Operation("identity", parameters=parameters),
             read_version=base.version,
+            read_operation_id=base.commit.operation_id,
             head=head,
             operation_id=new_id(),
             table_id=table_id,

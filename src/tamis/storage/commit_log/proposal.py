@@ -73,6 +73,10 @@ class Proposal:
     """Of a vacuum: what may vanish from now on, as in ``Commit.vacuum``."""
     follows: bool = False
     """Whether the change is one of the source that the table follows; nobody else changes its rows or columns."""
+    read_operation_id: str = ""
+    """The ``operation_id`` of the commit of ``read_version``, so that a log restored from a backup is noticed; empty:
+    unknown.
+    """
     table_id: str = ""
     """The id of the table to change, so that a table created in its place is not; empty: any table."""
 

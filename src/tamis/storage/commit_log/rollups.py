@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import CorruptData, TamisError
+from tamis.errors import TamisError
 from tamis.sizes import SIZES
-from tamis.storage.commit_log.commit_objects import ROOT, commit_path, read_commits
+from tamis.storage.commit_log.commit_objects import ROOT, mixed_history, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live, of_commit
 from tamis.storage.object_store.checked_json import readable, seal, unseal
@@ -91,7 +91,7 @@ def deltas(
             del found[tile]
             found |= _load(store, table_id, tile.children, avoid)
         else:
-            raise _mixed(store, tile.first, expected)
+            raise mixed_history(store, tile.first, expected)
     return [found[tile] for tile in sorted(found)]
 
 
@@ -130,17 +130,6 @@ def _stored(store: Store, table_id: str, tile: Tile) -> Delta | None:
     if tile.level:
         return read(store, table_id, tile, cached=False)
     return of_commit(store, read_commits(store, [tile.first], None)[0])
-
-
-def _mixed(store: Store, version: int, expected: str) -> CorruptData:
-    name = store.name(commit_path(version))
-    return CorruptData(
-        f"The commit {name} is not the one that version {version + 1} follows (operation {expected}): "
-        "the log mixes two histories of the table.",
-        code="MIXED_HISTORY",
-        name=name,
-        remedy="Open the table again. If the error stays, restore the whole of _tamis/log from one backup.",
-    )
 
 
 def trusting(avoid: set[Tile], call: Callable[[], T]) -> T:
@@ -237,6 +226,7 @@ def write(store: Store, table_id: str, tile: Tile, last: str | None) -> str | No
         present = read(store, table_id, tile, cached=False)
         if present is None or present.operation_id != operation_id:
             store.put(tile.path, data)  # the existing object is damaged, or of another table or history
+            CACHE.forget(store.url, table_id, tile)
     return parent
 
 

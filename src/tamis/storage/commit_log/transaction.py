@@ -100,15 +100,24 @@ class _Transaction:
             raise no_table(self._store)
         proposal = self._proposal
         if latest.version < proposal.read_version or proposal.table_id not in ("", latest.table_id):
-            raise Conflict(
-                f"The table {self._store.url} is not the one from which this operation started.",
-                code="CONFLICT_REPLACED",
-                name=self._store.url,
-                remedy="Open the table again: it was dropped and made anew.",
-            )
+            raise self._replaced()
+        if latest.version == proposal.read_version and proposal.read_operation_id not in ("", latest.operation_id):
+            raise self._replaced()
         head = head_commit(self._store, latest).head
         assert head is not None
         return latest, head
+
+    def _follows_base(self, theirs: Commit) -> bool:
+        """Whether the version after ``read_version`` follows the commit that the operation started from."""
+        return not self._proposal.read_operation_id or theirs.parent in (None, self._proposal.read_operation_id)
+
+    def _replaced(self) -> Conflict:
+        return Conflict(
+            f"The table {self._store.url} is not the one from which this operation started.",
+            code="CONFLICT_REPLACED",
+            name=self._store.url,
+            remedy="Open the table again: it was dropped and made anew, or restored from a backup.",
+        )
 
     def _made_before(self, latest: Commit) -> Snapshot | None:
         """Return the version that this operation made in an earlier attempt or call, or None.
@@ -126,6 +135,8 @@ class _Transaction:
                 if self._landing.doubted:  # made by this call, whose response was lost
                     notify_watchers(self._store, theirs)
                 return Snapshot.at(self._store, theirs)
+            if theirs.version == proposal.read_version + 1 and not self._follows_base(theirs):
+                raise self._replaced()
             check_vacuum(self._store, proposal, theirs)
             if theirs.vacuum is not None:
                 self._deletions = None  # written before it, and named by nobody: they may be gone

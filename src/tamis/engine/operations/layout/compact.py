@@ -240,6 +240,7 @@ def _group(work: Work, group: Group, workers: Workers) -> tuple[Snapshot | None,
     proposal = Proposal(
         operation=Operation("compact", parameters, metrics),
         read_version=work.snapshot.version,
+        read_operation_id=work.snapshot.commit.operation_id,
         data_change=False,
         add=manifests,
         remove_parts=group.parts.table["part_id"].to_pylist(),

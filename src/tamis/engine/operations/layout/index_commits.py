@@ -115,6 +115,7 @@ def same_rows(snapshot: Snapshot, operation: Operation, **changes: Any) -> Propo
     return Proposal(
         operation=operation,
         read_version=snapshot.version,
+        read_operation_id=snapshot.commit.operation_id,
         table_id=snapshot.head.table_id,
         data_change=False,
         operation_id=new_id(),

@@ -44,6 +44,7 @@ def append(
         operation=Operation("append", metrics=result.metrics()),
         table_id=snapshot.head.table_id,
         read_version=snapshot.version,
+        read_operation_id=snapshot.commit.operation_id,
         blind_append=True,
         head=head if changed else None,
         add=manifests,

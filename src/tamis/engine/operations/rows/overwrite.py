@@ -111,6 +111,7 @@ def commit_overwrite(
         operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
         table_id=snapshot.head.table_id,
         read_version=snapshot.version,
+        read_operation_id=snapshot.commit.operation_id,
         reads=_read_set(text, conjuncts, options),
         conjuncts=conjuncts,
         blind_append=False,

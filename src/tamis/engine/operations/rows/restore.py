@@ -121,6 +121,7 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
     proposal = Proposal(
         operation=Operation("restore", {"version": then.version}, result.metrics()),
         read_version=now.version,
+        read_operation_id=now.commit.operation_id,
         reads=ReadSet(),
         add=[with_checked(manifest, [check.constraint_id for check in checks])],
         add_deletions=vectors,

@@ -72,6 +72,7 @@ class RowChange:
             operation=Operation(self.verb, self.parameters, result.metrics()),
             table_id=snapshot.head.table_id,
             read_version=snapshot.version,
+            read_operation_id=snapshot.commit.operation_id,
             reads=self.reads,
             conjuncts=self.conjuncts,
             exact=self.exact,

@@ -59,6 +59,7 @@ def evolve(
         proposal = Proposal(
             operation=Operation(name if operation == "schema" else operation, parameters=parameters),
             read_version=base.version,
+            read_operation_id=base.commit.operation_id,
             head=head,
             operation_id=operation_id,
             table_id=snapshot.head.table_id,

@@ -196,6 +196,7 @@ def _land(store: Store, rows: Mapping[str, pa.Table], read: int) -> tuple[Snapsh
         proposal = Proposal(
             operation=Operation("analyze", {}, {"parts": len(old), "bytes_read": read}),
             read_version=now.version,
+            read_operation_id=now.commit.operation_id,
             data_change=False,
             add=[manifest],
             add_deletions=vectors,

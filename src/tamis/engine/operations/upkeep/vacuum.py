@@ -176,6 +176,7 @@ def _announce(store: Store, latest: Snapshot, oldest: int, cutoff: int, retentio
         Proposal(
             Operation("vacuum", parameters),
             read_version=latest.version,
+            read_operation_id=latest.commit.operation_id,
             data_change=False,
             vacuum=(oldest, cutoff),
             operation_id=new_id(),
