@@ -317,6 +317,16 @@ def test_a_rollup_of_a_lost_history_is_not_used_and_is_replaced(tmp_path: Path) 
     assert snapshot.io.requests < 16  # by rollups
 
 
+def test_a_rollup_that_was_replaced_is_not_in_the_cache_of_its_writer(tmp_path: Path) -> None:
+    path, _ = log_restored(tmp_path)
+    again = tamis.open(path)
+    while again.append(rows(1)).version < 15:
+        pass
+    last = load(again.store).commit
+    cached = CACHE.get((again.store.url, last.table_id, Tile(0, 1)))
+    assert cached is None or cached.operation_id == last.operation_id
+
+
 @pytest.mark.parametrize("newest", [15, 31])
 def test_a_rollup_that_ends_with_the_newest_commit(tmp_path: Path, newest: int) -> None:
     path, lost = log_restored(tmp_path)
