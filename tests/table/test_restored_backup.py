@@ -388,7 +388,7 @@ def test_commits_of_an_earlier_writer_do_not_name_the_one_before(tmp_path: Path)
 
 @pytest.mark.parametrize("format_name", ["delta", "iceberg"])
 @pytest.mark.parametrize("written", [0, 1, 2, 5])
-def test_an_export_of_a_lost_history_is_not_gone_on_with(tmp_path: Path, format_name: str, written: int) -> None:
+def test_an_export_of_a_lost_history_is_refused(tmp_path: Path, format_name: str, written: int) -> None:
     path, backup = tmp_path / "t", tmp_path / "log"
     table = filled(path, 3)
     table.export(format_name)
@@ -428,6 +428,15 @@ def test_a_log_of_two_histories_is_refused(tmp_path: Path) -> None:
     assert (caught.value.code, caught.value.name) == ("MIXED_HISTORY", str(path / commit_path(6)))
     assert "MIXED_HISTORY" in tamis.open(path).verify().problems["code"].to_pylist()
     assert tamis.open(path).scan(version=5).count() == 5
+
+
+def test_polling_keeps_the_entry_that_guards_the_cache(tmp_path: Path) -> None:
+    store = filled(tmp_path / "t", 2).store
+    table_id = load(store).commit.table_id
+    CACHE.put("other work", b"", 1)
+    load(store)
+    kept = list(CACHE._items)
+    assert kept.index((store.url, table_id, "newest cached")) > kept.index("other work")
 
 
 def test_what_the_check_of_the_history_costs(tmp_path: Path) -> None:

@@ -159,8 +159,8 @@ def check_same_table(snapshot: Snapshot, table_id: str, held: Schema | None) -> 
         problem = f"Another table lies at {url} now: the one that was opened is gone."
     elif held is not None and (held.schema_id >= len(head.schemas) or head.schemas[held.schema_id] != held):
         problem = (
-            f"The table at {url} was restored from a backup: its schema {held.schema_id} is another one than "
-            "when the table was opened."
+            f"The table at {url} was restored from a backup: it no longer has the schema {held.schema_id} with "
+            "which it was opened."
         )
     if problem is not None:
         raise SchemaFenced(

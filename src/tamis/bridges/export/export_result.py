@@ -51,8 +51,8 @@ def check_history(snapshot: Snapshot, version: int, operation_id: str | None, fo
         found = None
     if found != operation_id:
         raise Conflict(
-            f"The export in {snapshot.store.name(folder)} tells of version {version} of a history that the table's "
-            "log does not have any more: it was restored from a backup.",
+            f"The export in {snapshot.store.name(folder)} describes version {version} of a history that the table's "
+            "log no longer has: it was restored from a backup.",
             code="EXPORT_OF_LOST_HISTORY",
             name=folder,
             remedy=f"Remove the folder {folder}, and export again.",

@@ -136,7 +136,7 @@ def find_latest(store: Store) -> Commit | None:
     """Read the newest commit from the store; None if there is no table.
 
     With a correct hint this takes one round of three concurrent requests after the one for the hint,
-    regardless of the log's length, and one more if others have committed twice since this process looked.
+    regardless of the log's length, and one more if others have committed at least twice since this process looked.
     Raises ``CorruptData`` if the log has a gap.
     """
     newest = _search(store)
