@@ -1,6 +1,8 @@
 """Reading ahead: the same as one after another, whatever the threads do."""
 
 import gc
+import multiprocessing
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.engine.scan import reader_threads
 from tamis.engine.scan.parallel_reader import in_order
 
 
@@ -143,3 +146,74 @@ def test_a_dropped_stream_may_be_collected_in_a_thread_of_its_own(monkeypatch: p
     threads[0].join(10)
     assert not threads[0].is_alive()
     assert unraisable == []
+
+
+UNFINISHED = """
+import threading
+import pyarrow as pa
+from tamis.engine.scan.parallel_reader import in_order
+
+ended = []
+
+def piece():
+    try:
+        for value in range(1000):
+            yield pa.record_batch({"v": [value]})
+    finally:
+        ended.append(1)
+
+class Printer:
+    def __del__(self):
+        print("readers ended:", len(ended), flush=True)
+
+printer = Printer()
+rows = in_order([piece] * 9, 3)
+print(next(rows)["v"][0].as_py(), flush=True)
+"""
+"""A script that ends while a global name holds a stream of which it read one batch."""
+
+
+def test_the_interpreter_ends_although_a_stream_is_not_finished() -> None:
+    """Readers are stopped in order, not killed in the middle of what they do."""
+    done = subprocess.run([sys.executable, "-c", UNFINISHED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (["0", "readers ended: 3"], "", 0)
+
+
+UNFINISHED_SCANNER = """
+import pyarrow as pa
+import pyarrow.dataset as ds
+from tamis.engine.scan.parallel_reader import in_order
+
+def piece():
+    for value in range(100):
+        yield pa.record_batch({"v": [value] * 10_000})
+
+rows = in_order([piece] * 9, 3)
+reader = ds.Scanner.from_batches(rows, schema=pa.schema({"v": pa.int64()})).to_reader()
+print(reader.read_next_batch()["v"][0].as_py(), flush=True)
+"""
+
+
+def test_the_interpreter_ends_although_a_thread_of_arrow_reads() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNFINISHED_SCANNER], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (["0"], "", 0)
+
+
+def test_a_fork_ends_although_its_parent_reads() -> None:
+    stream = in_order([work(range(100))] * 3, 3)
+    assert values([next(stream)]) == [0]
+    child = multiprocessing.get_context("fork").Process(target=sys.exit, args=(7,))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 7
+    assert len(list(stream)) == 299
+
+
+def test_whoever_still_reads_when_the_interpreter_ends_gets_an_error_and_no_short_answer() -> None:
+    stream = in_order([work(range(100))] * 3, 3)
+    assert values([next(stream)]) == [0]
+    reader_threads._abandon_all()
+    with pytest.raises(RuntimeError, match="ending"):
+        list(stream)

@@ -10,12 +10,12 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
 
 import pyarrow as pa
 
+from tamis.engine.scan.reader_threads import ReaderThreads
 from tamis.sizes import SIZES
 
 AHEAD_BYTES = SIZES.ahead_bytes
@@ -71,11 +71,16 @@ class Channel:
             self._state.notify_all()
             return True
 
+    @property
+    def closed(self) -> bool:
+        return self._done
+
     def close(self, error: BaseException | None = None) -> None:
-        """Mark the end; ``error`` is raised to the consumer after the queued items."""
+        """Mark the end, if it is open; ``error`` is raised to the consumer after the queued items."""
         with self._state:
-            self._done, self._error = True, error or self._error
-            self._state.notify_all()
+            if not self._done:
+                self._done, self._error = True, error
+                self._state.notify_all()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         while True:
@@ -106,15 +111,12 @@ def in_order(work: Iterable[Work], workers: int, ahead_bytes: int = 0) -> Genera
         return
     open_channels: deque[Channel] = deque()
     ahead = ReadAhead(ahead_bytes)
-    readers: set[int] = set()
-    pool = ThreadPoolExecutor(
-        workers, thread_name_prefix="tamis-read", initializer=lambda: readers.add(threading.get_ident())
-    )
+    readers = ReaderThreads(workers, lambda: _close_all(open_channels, RuntimeError("The interpreter is ending.")))
 
     def begin(piece: Work) -> None:
         channel = Channel(ahead)
         open_channels.append(channel)
-        pool.submit(_produce, piece, channel)
+        readers.submit(_produce, piece, channel)
 
     try:
         for piece in islice(pieces, workers):
@@ -125,13 +127,18 @@ def in_order(work: Iterable[Work], workers: int, ahead_bytes: int = 0) -> Genera
             for piece in islice(pieces, 1):
                 begin(piece)
     finally:
-        for channel in open_channels:
-            channel.close()
-        # The garbage collector may close a dropped stream in one of these threads, which cannot wait for itself.
-        pool.shutdown(wait=threading.get_ident() not in readers, cancel_futures=True)
+        _close_all(open_channels)
+        readers.shutdown()
+
+
+def _close_all(channels: Iterable[Channel], error: BaseException | None = None) -> None:
+    for channel in list(channels):
+        channel.close(error)
 
 
 def _produce(piece: Work, channel: Channel) -> None:
+    if channel.closed:  # before its turn came
+        return
     try:
         with closing(piece()) as batches:
             for batch in batches:
