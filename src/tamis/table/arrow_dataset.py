@@ -1,8 +1,8 @@
 """A table version as a ``pyarrow.dataset.Dataset``, for DuckDB, Polars and whatever else scans datasets.
 
 Rows never come from the Parquet files directly: those hold deleted rows, old names and types, and no defaults.
-``scanner`` reads them by a Tamis scan and lets pyarrow evaluate the whole filter. The base class has one file
-that cannot exist, so that code which reads a dataset's files in C++ fails instead of giving other rows.
+``scanner`` reads them by a Tamis scan, and lets pyarrow evaluate a filter that the scan cannot. The base class has
+one file that cannot exist, so that code which reads a dataset's files in C++ fails instead of giving other rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyarrow import fs
 
 from tamis.engine.scan import Scan
 from tamis.errors import InvalidInput
-from tamis.table.expression_filters import columns_of, implied
+from tamis.table.expression_filters import NO_FILTER, columns_of, implied
 from tamis.table.narrowed_scan import narrowed
 
 _NO_FILE = "/dev/null/Tamis reads the rows of this dataset: call its scanner() or to_table()"
@@ -27,8 +27,8 @@ _NO_FILE = "/dev/null/Tamis reads the rows of this dataset: call its scanner() o
 class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
     """The rows of one version. ``scanner``, and what it serves, read only what their columns and filter need.
 
-    A filter skips parts and blocks by those of its conjuncts that mean the same in Spark SQL; pyarrow then
-    evaluates all of it, so its rows are always pyarrow's.
+    A filter skips parts, blocks and rows by those of its conjuncts that mean the same in Spark SQL. If another one
+    is left, pyarrow evaluates all of it, so its rows are always pyarrow's.
     """
 
     def __init__(self, scan: Scan, condition: pc.Expression | None = None, *, schema: pa.Schema | None = None) -> None:
@@ -40,15 +40,14 @@ class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has n
 
     def scanner(self, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> ds.Scanner:  # noqa: A002  # pyarrow's name
         """Return a pyarrow scanner, which can be read once."""
-        condition = _both(self._condition, filter)
-        rows = self._narrowed(columns, condition).to_batches()
-        return ds.Scanner.from_batches(rows, columns=columns, filter=condition, **options)
+        read, left = self._narrowed(columns, _both(self._condition, filter))
+        return ds.Scanner.from_batches(read.to_batches(), columns=columns, filter=left, **options)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002  # pyarrow's name
-        """Count the rows; without a filter, from metadata."""
-        condition = _both(self._condition, filter)
-        if condition is None:
-            return self._scan.count()
+        """Count the rows, as far as possible from metadata."""
+        read, left = self._narrowed([], _both(self._condition, filter))
+        if left is None:
+            return read.count()
         found: int = self.scanner([], filter, **options).count_rows()
         return found
 
@@ -56,14 +55,15 @@ class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has n
         """Return a dataset of the rows that match ``expression``, too."""
         return TamisDataset(self._scan, _both(self._condition, expression))
 
-    def _narrowed(self, columns: Any, condition: pc.Expression | None) -> Scan:
-        """Return a scan of the columns that are needed, without rows that surely do not match."""
-        needed = _needed(columns, condition)
+    def _narrowed(self, columns: Any, condition: pc.Expression | None) -> tuple[Scan, pc.Expression | None]:
+        """Return a scan of the columns that are needed, and the filter that pyarrow has to evaluate on its rows."""
+        found = NO_FILTER if condition is None else implied(condition, self._scan.reader)
+        left = None if found.exact else condition
+        needed = _needed(columns, left)
         names = self._scan.reader.names
         # pyarrow also takes dotted paths: which column they lead into is left to it.
         chosen = names if needed is None or not needed.issubset(names) else [n for n in names if n in needed]
-        parts = () if condition is None else implied(condition, self._scan.reader)
-        return narrowed(self._scan, chosen, parts)
+        return narrowed(self._scan, chosen, found.conjuncts), left
 
     def _refused(self, method: str) -> NoReturn:
         raise InvalidInput(

@@ -9,6 +9,7 @@ Spark put NaN above all numbers.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -51,6 +52,19 @@ _MEMBERS = {"integer", "string", "date"}
 """The kinds for which membership in a set is alike. For doubles, pyarrow tells 0.0 from -0.0."""
 
 
+@dataclass(frozen=True, slots=True)
+class ImpliedFilter:
+    """What a filter of another library says in the filter language."""
+
+    conjuncts: tuple[Expr, ...]
+    """They are true wherever the filter is."""
+    exact: bool
+    """Whether the filter is true wherever they are, so that rows need no other test."""
+
+
+NO_FILTER = ImpliedFilter((), exact=True)
+
+
 class Untranslatable(Exception):
     """A part of a filter that has no exact counterpart; the text says which."""
 
@@ -81,16 +95,18 @@ def translated(row_filter: Any, schema: Schema) -> Expr:
         ) from None
 
 
-def implied(row_filter: Any, schema: Schema) -> tuple[Expr, ...]:
-    """Return conjuncts that are true wherever a pyarrow or Polars expression is: those that translate exactly."""
+def implied(row_filter: Any, schema: Schema) -> ImpliedFilter:
+    """Return those conjuncts of a pyarrow or Polars expression that translate exactly."""
     tree, nan_is_greatest = _tree(row_filter)
     found: list[Expr] = []
+    exact = True
     for part in parts_of(tree):
         try:
             found.extend(conjuncts(_Translation(schema, nan_is_greatest).predicate(part)))
         except (Untranslatable, LookupError):  # the library itself evaluates this part, or finds no such column
-            continue
-    return tuple(found)
+            exact = False
+    # Columns are found here in any case, and in the libraries by their exact names only: the error is theirs.
+    return ImpliedFilter(tuple(found), exact and set(names_in(tree)).issubset(schema.names))
 
 
 def columns_of(row_filter: Any) -> set[str] | None:

@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from tamis.engine.scan import Scan
 from tamis.engine.scan.scan import needed
-from tamis.table.expression_filters import implied
+from tamis.table.expression_filters import NO_FILTER, ImpliedFilter, implied
 from tamis.table.narrowed_scan import narrowed
 
 
 def lazy_frame(scan: Scan) -> Any:
     """Return a lazy frame over ``scan``, which has no filter and no limit.
 
-    Each run of a query is one scan. Polars' predicate is applied to every batch by Polars itself; those of its
-    conjuncts that mean the same in Spark SQL skip parts and blocks before.
+    Each run of a query is one scan. Those conjuncts of Polars' predicate that mean the same in Spark SQL are the
+    scan's filter; if another one is left, Polars applies the whole predicate to every batch.
     """
     polars = needed("polars")
     plugins = importlib.import_module("polars.io.plugins")
@@ -31,18 +31,21 @@ def lazy_frame(scan: Scan) -> Any:
         batch_size: int | None,  # noqa: ARG001  # a hint; a batch is what a block holds
     ) -> Iterator[Any]:
         names = scan.reader.names
-        wanted = set(names if with_columns is None else with_columns)
-        if predicate is not None:
-            wanted |= set(predicate.meta.root_names())
-        # Polars passes both only for a slice below the filter: the first rows are taken of all rows.
-        parts = () if predicate is None or n_rows is not None else implied(predicate, scan.reader)
-        read = narrowed(scan, [name for name in names if name in wanted], parts)
+        wanted = names if with_columns is None else with_columns
+        if n_rows is not None:  # of a slice below the filter: the first rows are taken of all rows
+            found = ImpliedFilter((), exact=predicate is None)
+        else:
+            found = NO_FILTER if predicate is None else implied(predicate, scan.reader)
+        if found.exact:
+            predicate = None
+        needed = {*wanted, *([] if predicate is None else predicate.meta.root_names())}
+        read = narrowed(scan, [name for name in names if name in needed], found.conjuncts)
         for batch in replace(read, limit=n_rows).encoded_batches():
             frame = _frame(polars, batch)
             if predicate is not None:
                 frame = frame.filter(predicate)
-            if with_columns:  # a frame without columns would have no rows
-                frame = frame.select(with_columns)
+            if wanted and frame.columns != wanted:  # a frame without columns would have no rows
+                frame = frame.select(wanted)
             yield frame
 
     schema = polars.from_arrow(scan.schema.empty_table()).schema

@@ -58,7 +58,7 @@ class ReadVerbs:
         """Return the present version as a ``pyarrow.dataset.Dataset``.
 
         Its scans read only the columns that they need, and skip parts and blocks by those parts of their
-        filter that have an exact counterpart in Spark SQL. pyarrow evaluates the whole filter.
+        filter that have an exact counterpart in Spark SQL. If another part is left, pyarrow evaluates all of it.
         """
         return arrow_dataset.TamisDataset(self.scan())
 
