@@ -23,10 +23,10 @@ from tests.oracle.lab import change_embedded, definitions
 from tests.oracle.mirror import ONLY_SPARK, Mirror, Refused
 from tests.oracle.planted import damage_data
 from tests.oracle.predicates import Predicates
+from tests.oracle.python_answers import aggregated, ordered, plain_rows
 from tests.oracle.query import Query
 from tests.oracle.settings import SPARK
 from tests.oracle.tables import Tables
-from tests.oracle.told import aggregated, ordered, plain_rows
 
 FILTERS, FILTERS_BETWEEN, DAMAGED = 45, 3, 8
 """Of a whole history, after each step, and of a table with a damaged file."""

@@ -19,11 +19,11 @@ from tests.conftest import IN_CI, java_problem
 from tests.oracle import history as h
 from tests.oracle.judges import Answer, compare
 from tests.oracle.mutants import MUTANTS, ROOT
+from tests.oracle.python_answers import aggregated, ordered
 from tests.oracle.query import EXACT, ORDERED, SOME, Query
 from tests.oracle.reduce import _smaller_sql
 from tests.oracle.switches import Trial
 from tests.oracle.tables import Tables
-from tests.oracle.told import aggregated, ordered
 
 NIGHTLY = settings.get_current_profile_name() == "nightly"
 

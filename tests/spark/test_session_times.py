@@ -240,7 +240,7 @@ def test_checksums_tell_which_zones_are_the_jvms(session: tuple[Any, Path]) -> N
     assert same > len(names) // 2, "most zones are the same"
 
 
-ODD_TEXTS = [
+UNUSUAL_TEXTS = [
     "2026-11-20 12:00:00 America/Edmonton",
     "2026-10-20 12:00:00 Africa/Casablanca",
     "2024-01-01 00:00:00 a=b",
@@ -256,9 +256,9 @@ ODD_TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def odd_texts(session: tuple[Any, Path]) -> Any:
-    parts = [pa.table({"id": pa.array([at], pa.int32()), "s": [text]}) for at, text in enumerate(ODD_TEXTS)]
-    return both(session, "odd_texts", [*parts, pa.concat_tables(parts)])
+def unusual_texts(session: tuple[Any, Path]) -> Any:
+    parts = [pa.table({"id": pa.array([at], pa.int32()), "s": [text]}) for at, text in enumerate(UNUSUAL_TEXTS)]
+    return both(session, "unusual_texts", [*parts, pa.concat_tables(parts)])
 
 
 @pytest.mark.parametrize(
@@ -276,16 +276,18 @@ def odd_texts(session: tuple[Any, Path]) -> Any:
         "upper(s) = 'É' OR lower(s) = 'a'",
     ],
 )
-def test_odd_texts_are_left_to_spark(odd_texts: Any, condition: str) -> None:
-    assert ids(odd_texts, "times_lake.db.odd_texts", condition) == ids(odd_texts, "odd_texts_plain", condition)
+def test_unusual_texts_are_left_to_spark(unusual_texts: Any, condition: str) -> None:
+    assert ids(unusual_texts, "times_lake.db.unusual_texts", condition) == ids(
+        unusual_texts, "unusual_texts_plain", condition
+    )
     for query in (
         "SELECT count(*), min(id), max(id) FROM {t} WHERE {c}",
         "SELECT count(*) FROM (SELECT id FROM {t} WHERE {c} LIMIT 3)",
         "SELECT id FROM {t} WHERE {c} ORDER BY id DESC LIMIT 3",
     ):
         ours, plain = (
-            odd_texts.sql(query.format(t=t, c=condition)).collect()
-            for t in ("times_lake.db.odd_texts", "odd_texts_plain")
+            unusual_texts.sql(query.format(t=t, c=condition)).collect()
+            for t in ("times_lake.db.unusual_texts", "unusual_texts_plain")
         )
         assert ours == plain, query
 
@@ -294,11 +296,11 @@ def test_odd_texts_are_left_to_spark(odd_texts: Any, condition: str) -> None:
     "condition", ["try_cast(s AS TIMESTAMP) = TIMESTAMP'2026-11-20 19:00:00Z'", "upper(s) = '\ua7cb'"]
 )
 @pytest.mark.parametrize("statement", ["DELETE FROM {t} WHERE {c}", "UPDATE {t} SET id = id + 100 WHERE {c}"])
-def test_odd_texts_are_changed_as_spark_reads_them(odd_texts: Any, statement: str, condition: str) -> None:
+def test_unusual_texts_are_changed_as_spark_reads_them(unusual_texts: Any, statement: str, condition: str) -> None:
     name = "times_lake.db.odd_changed"
-    odd_texts.sql(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM times_lake.db.odd_texts")
-    odd_texts.sql(statement.format(t=name, c=condition))
-    changed = len(ids(odd_texts, "odd_texts_plain", condition))
+    unusual_texts.sql(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM times_lake.db.unusual_texts")
+    unusual_texts.sql(statement.format(t=name, c=condition))
+    changed = len(ids(unusual_texts, "unusual_texts_plain", condition))
     assert changed
-    left = ids(odd_texts, name, "id < 100")
-    assert left == ids(odd_texts, "odd_texts_plain", f"NOT coalesce({condition}, false)")
+    left = ids(unusual_texts, name, "id < 100")
+    assert left == ids(unusual_texts, "unusual_texts_plain", f"NOT coalesce({condition}, false)")

@@ -25,7 +25,7 @@ from tamis.core.expr.registry import TOTAL_CLASSES, Partial
 from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque, conjuncts
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
-from tamis.spark.jvm_bridge.catalyst_literals import Strange, data_type, literal, literals, same_values
+from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible, data_type, literal, literals, same_values
 from tamis.spark.jvm_bridge.node_settings import ZoneTable, mode_of, names_zone, other_setting, zones_by_name
 
 Node = dict[str, Any]
@@ -111,7 +111,7 @@ class _Reader:
         args = tuple(self.expression(k) for k in node.get("k", ()))
         try:
             if (setting := other_setting(node.get("session", {}))) is not None:
-                raise Strange(f"{name} under {setting}")
+                raise Inexpressible(f"{name} under {setting}")
             if name in _TRANSPARENT:
                 return args[0]
             special = _SPECIAL.get(name)
@@ -152,7 +152,7 @@ class _Reader:
                 self.variables.clear()
             found = expr.call(_function(node["c"]), source, test)
             return found if isinstance(found, Call) else None
-        except (LookupError, TypeError, AttributeError, Strange):
+        except (LookupError, TypeError, AttributeError, Inexpressible):
             return None
 
     def tested_items(self, node: Node, source: Constructed, body: Node, variables: list[Node]) -> Expr | None:
@@ -171,39 +171,39 @@ class _Reader:
     def variable(self, node: Node, _: Args) -> Expr:
         found = self.variables[node["p"]["name"]]
         if not same_values(found.type, self.type(node)):
-            raise Strange("another type than the element's")
+            raise Inexpressible("another type than the element's")
         return found
 
     def type(self, node: Node) -> t.DataType:
         """The node's type in Spark."""
         if node["t"] < 0:
-            raise Strange("unresolved")
+            raise Inexpressible("unresolved")
         return data_type(self.types[node["t"]])
 
     def any_type(self, node: Node) -> t.DataType:
         try:
             return self.type(node)
-        except (Strange, LookupError, TypeError):
+        except (Inexpressible, LookupError, TypeError):
             return t.NULL
 
     def call(self, function: str, node: Node, args: Args) -> Expr:
         """A catalogue function in the node's own mode and time zone.
 
-        Raises ``Strange`` if its type is not the node's type in Spark.
+        Raises ``Inexpressible`` if its type is not the node's type in Spark.
         """
         settings = node["p"]
         mode = mode_of(settings) or (Mode.LEGACY if node["c"] in _SATURATING else None)
         kind = self.type(node)
         made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=self.zone(settings), type=kind)
         if isinstance(made, Opaque) or not same_values(made.type, kind):
-            raise Strange(f"{function} that gives {kind}")
+            raise Inexpressible(f"{function} that gives {kind}")
         if self.zones and names_zone(made, self.zones):
-            raise Strange("a time zone with other offsets in the JVM")
+            raise Inexpressible("a time zone with other offsets in the JVM")
         if function == "cast" and args[0].type in (t.FLOAT, t.DOUBLE) and is_text(kind):
             # Before Java 19 the text of a floating-point number is not always the shortest one.
             return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)
         if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
-            raise Strange("whether it can fail is not known")
+            raise Inexpressible("whether it can fail is not known")
         return made
 
     def zone(self, settings: Mapping[str, Any]) -> str | None:
@@ -220,7 +220,7 @@ class _Reader:
     def column(self, node: Node, _: Args) -> Expr:
         found = self.schema.find(node["p"]["name"])[0]
         if not same_values(found.type, self.type(node)):
-            raise Strange("another type than the table's")
+            raise Inexpressible("another type than the table's")
         return expr.bound(self.schema, (found.id,))
 
     def field(self, node: Node, args: Args) -> Expr:
@@ -238,11 +238,11 @@ class _Reader:
         if isinstance(parent, Call) and (found_below := field_of(parent, self._field_name(node))) is not None:
             return self._checked(found_below, node)
         if not (isinstance(parent, Column) and isinstance(parent.type, t.Struct)):
-            raise Strange("a field of a computed struct")
+            raise Inexpressible("a field of a computed struct")
         name = self._field_name(node)
         found = next(f for f in parent.type.fields if f.name == name)
         if not same_values(found.type, self.type(node)):
-            raise Strange("another type than the table's")
+            raise Inexpressible("another type than the table's")
         return expr.bound(self.schema, (*parent.ids, found.id))
 
     def array_field(self, node: Node, args: Args) -> Expr:
@@ -260,7 +260,7 @@ class _Reader:
             or body["k"][0]["c"] != "NamedLambdaVariable"
             or self.variables
         ):
-            raise Strange("a computed array")
+            raise Inexpressible("a computed array")
         return self._checked(field_of(self.expression(source), self._field_name(body)), node)
 
     def struct_made(self, node: Node, args: Args) -> Expr:
@@ -272,7 +272,7 @@ class _Reader:
 
     def _checked(self, found: Expr | None, node: Node) -> Expr:
         if found is None or not same_values(found.type, self.type(node)):
-            raise Strange("a field of something else")
+            raise Inexpressible("a field of something else")
         return found
 
     def _field_name(self, node: Node) -> str:
@@ -306,7 +306,7 @@ class _Reader:
         mode = Mode.LEGACY if node["p"]["legacySizeOfNull"] else Mode.ANSI
         made = expr.call("size", *args, mode=mode)
         if isinstance(made, Opaque):
-            raise Strange("the size of something else")
+            raise Inexpressible("the size of something else")
         return made
 
     def made_timestamp(self, node: Node, args: Args) -> Expr:
@@ -334,7 +334,7 @@ class _Reader:
             and kind.length == length.value
         )
         if not whole:
-            raise Strange("padding to another length")
+            raise Inexpressible("padding to another length")
         return args[0]
 
     def at_least(self, node: Node, args: Args) -> Expr:
@@ -347,13 +347,13 @@ class _Reader:
             return expr.call("and", *tests) if len(tests) > 1 else tests[0]
         if node["p"]["n"] == 1:
             return expr.call("or", *tests)
-        raise Strange("some of many")
+        raise Inexpressible("some of many")
 
 
 def _function(class_name: str) -> str:
     name = expr.catalyst_name(class_name)
     if name is None:
-        raise Strange(f"class {class_name}")
+        raise Inexpressible(f"class {class_name}")
     return name
 
 

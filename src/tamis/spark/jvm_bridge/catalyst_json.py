@@ -1,4 +1,4 @@
-"""Translation of Catalyst's JSON and VARIANT functions. Raises ``Strange`` for unsupported forms."""
+"""Translation of Catalyst's JSON and VARIANT functions. Raises ``Inexpressible`` for unsupported forms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tamis.core import types as t
 from tamis.core.expr.functions.json import json_text, variant_values
 from tamis.core.expr.json_codec.json_path import steps_of
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
-from tamis.spark.jvm_bridge.catalyst_literals import Strange
+from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible
 
 Args = tuple[Expr, ...]
 _EVALUATION = "org.apache.spark.sql.catalyst.expressions.variant.VariantExpressionEvalUtils$"
@@ -22,7 +22,7 @@ def variant_get(kind: t.DataType, settings: dict[str, Any], args: Args) -> Expr:
     mode = {True: Mode.ANSI, False: Mode.TRY}[settings["failOnError"]]
     found = None if steps is None else variant_values.get(value, steps, kind, mode, settings.get("timeZoneId"))
     if found is None:
-        raise Strange("a step into VARIANT")
+        raise Inexpressible("a step into VARIANT")
     return found
 
 
@@ -39,7 +39,7 @@ def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
         duplicates, fails = (a.value for a in args[1:3] if isinstance(a, Literal))
         if not duplicates:
             return expr.call("parse_json", args[0], mode=Mode.ANSI if fails else Mode.TRY)
-    raise Strange(f"static method {settings.get('functionName')}")
+    raise Inexpressible(f"static method {settings.get('functionName')}")
 
 
 def json_to_structs(kind: t.DataType, settings: dict[str, Any], session: dict[str, str], args: Args) -> Expr:
@@ -48,12 +48,12 @@ def json_to_structs(kind: t.DataType, settings: dict[str, Any], session: dict[st
     The field for documents that do not fit holds their text, not the value of its key.
     """
     if settings.get("options") != {} or not isinstance(kind, t.Struct):
-        raise Strange("options of from_json")
+        raise Inexpressible("options of from_json")
     if session["spark.sql.columnNameOfCorruptRecord"] in {f.name for f in kind.fields}:
-        raise Strange("the text of documents that do not fit")
+        raise Inexpressible("the text of documents that do not fit")
     found = json_text.from_json(args[0], (), kind)
     if found is None:
-        raise Strange("from_json")
+        raise Inexpressible("from_json")
     return found
 
 
@@ -63,5 +63,5 @@ def json_field(parent: Expr, name: str, kind: t.DataType) -> Expr | None:
         return None
     found = json_text.from_json(parent.args[0], (*json_text.known_steps(parent), name), kind)
     if found is None:
-        raise Strange(f"a field of type {kind}")
+        raise Inexpressible(f"a field of type {kind}")
     return found

@@ -1,6 +1,6 @@
 """Translation of Catalyst types and constants (from ``TreeText.java``) to logical types and Python values.
 
-Raises ``Strange`` for a type without a logical type (such as user-defined types) or a constant without an
+Raises ``Inexpressible`` for a type without a logical type (such as user-defined types) or a constant without an
 exact value; the caller makes the expression opaque.
 """
 
@@ -23,14 +23,14 @@ _NANOS = 1_000
 _YEAR_MONTH = frozenset({"interval year", "interval month", "interval year to month"})
 
 
-class Strange(Exception):  # stays internal: tells the caller to make the expression opaque
+class Inexpressible(Exception):  # stays internal: tells the caller to make the expression opaque
     """Raised for what the filter language cannot express exactly."""
 
 
 def data_type(value: Any) -> t.DataType:
     """The logical type of a Catalyst type's JSON form, without column ids.
 
-    Raises ``Strange`` if there is none.
+    Raises ``Inexpressible`` if there is none.
     """
     if isinstance(value, dict):
         match value.get("type"):
@@ -46,7 +46,7 @@ def data_type(value: Any) -> t.DataType:
     try:
         return type_from_json(value)
     except InvalidInput:
-        raise Strange(f"type {value}") from None
+        raise Inexpressible(f"type {value}") from None
 
 
 def same_values(a: t.DataType, b: t.DataType) -> bool:
@@ -68,7 +68,7 @@ def same_values(a: t.DataType, b: t.DataType) -> bool:
 def _time(value: int) -> int:
     micros, rest = divmod(value, _NANOS)
     if rest:
-        raise Strange("a time finer than microseconds")
+        raise Inexpressible("a time finer than microseconds")
     return micros
 
 
@@ -94,11 +94,11 @@ def _reader(kind: t.DataType) -> Callable[[Any], Any]:
     for matches, read in _VALUE:
         if matches(kind):
             return read
-    raise Strange(f"a constant of type {kind}")
+    raise Inexpressible(f"a constant of type {kind}")
 
 
 def literal(kind: t.DataType, value: Any) -> Expr:
-    """The constant ``value`` of a tree. Raises ``Strange`` if it has no exact plain form."""
+    """The constant ``value`` of a tree. Raises ``Inexpressible`` if it has no exact plain form."""
     if value is None:
         return Literal(kind, None)
     if isinstance(value, dict):
@@ -113,14 +113,14 @@ def _made(kind: t.DataType, value: dict[str, Any]) -> Constructed:
     elif isinstance(kind, t.Array) and value.get("items"):
         items = tuple(literal(kind.element.type, v) for v in value["items"])
     else:
-        raise Strange(str(value.get("strange")))
+        raise Inexpressible(str(value.get("strange")))
     return Constructed(kind, str(kind), items, total=True)
 
 
 def literals(kind: t.DataType, values: list[Any]) -> Expr:
     """The constants of an IN list, as one array."""
     if any(isinstance(v, dict) for v in values):
-        raise Strange("a constant without a plain form")
+        raise Inexpressible("a constant without a plain form")
     read = _reader(kind)
     plain = [None if v is None else read(v) for v in values]
     return Literals(kind, array(kind, plain))

@@ -58,20 +58,22 @@ def zone_table(owner: Any) -> ZoneTable:
 
 def zones_by_name(checksums: Mapping[str, int], table: ZoneTable) -> dict[str, str]:
     """Return names with tables for the zones of which the JVM, by their checksums, has other offsets."""
-    return {name: _with_table(name, told, table) for name, told in checksums.items() if not _same(name, told)}
+    return {
+        name: _with_table(name, checksum, table) for name, checksum in checksums.items() if not _same(name, checksum)
+    }
 
 
-def _same(name: str, told: int) -> bool:
+def _same(name: str, checksum: int) -> bool:
     try:
-        return zone(name).checksum == told
+        return zone(name).checksum == checksum
     except InvalidInput:
         return False
 
 
-def _with_table(name: str, told: int, table: ZoneTable) -> str:
-    found = _named.get((name, told))
+def _with_table(name: str, checksum: int, table: ZoneTable) -> str:
+    found = _named.get((name, checksum))
     if found is None:
-        found = _named[name, told] = name_with_table(name, table(name)) if told >= 0 else name
+        found = _named[name, checksum] = name_with_table(name, table(name)) if checksum >= 0 else name
     return found
 
 

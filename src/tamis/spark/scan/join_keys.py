@@ -39,7 +39,7 @@ from tamis.spark.executors.partitions import Cut
 from tamis.spark.executors.read_task import Task
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
-from tamis.spark.jvm_bridge.catalyst_literals import Strange, array, data_type, same_values
+from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible, array, data_type, same_values
 from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.wire_format import NUL, listed
 from tamis.storage.commit_log import Snapshot
@@ -103,7 +103,7 @@ def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
             else:
                 continue
             out.append(key_filter(bound(schema, (column.id,)), keys, distinct=True))
-        except (TamisError, Strange):  # not a column of the table, or a type without a counterpart
+        except (TamisError, Inexpressible):  # not a column of the table, or a type without a counterpart
             continue
     return tuple(conjunct for conjunct in out if conjunct is not None), others != "0"
 

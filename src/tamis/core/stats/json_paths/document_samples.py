@@ -24,7 +24,7 @@ def looks_like_objects(texts: pa.Array) -> bool:
     if 10 * sum(_OPENED.match(document) is not None for document in data) < 9 * len(data):
         return False
     # What cannot be parsed together is parsed one by one.
-    with contextlib.suppress(text_paths.Strange, Malformed, ValueError, RecursionError):
+    with contextlib.suppress(text_paths.UnusablePaths, Malformed, ValueError, RecursionError):
         documents = text_paths.parsed_documents(sample.to_pylist())
         return 10 * sum(isinstance(document, dict) for document in documents) >= 9 * len(sample)
     objects = 0

@@ -22,7 +22,7 @@ from tamis.core.stats.json_paths.path_rows import (
     joined,
 )
 from tamis.core.stats.json_paths.path_selection import PathSelection
-from tamis.core.stats.json_paths.text_paths import DECODER, Strange, nothing
+from tamis.core.stats.json_paths.text_paths import DECODER, UnusablePaths, nothing
 from tamis.core.stats.json_paths.text_paths import paths_of as parsed_paths_of
 from tamis.sizes import SIZES
 
@@ -54,14 +54,14 @@ class Documents:
         try:
             texts.validate(full=True)
             return self._paths_of(texts)
-        except (Strange, pa.ArrowInvalid, RecursionError, ArithmeticError):
+        except (UnusablePaths, pa.ArrowInvalid, RecursionError, ArithmeticError):
             return nothing()
 
     def _paths_of(self, texts: pa.Array) -> Paths:
         if len(texts) <= LEAST < ENOUGH:  # one batch, and no templates
             found = parsed_paths_of(texts, self._selection)
             if found[ROOT].kinds & STRANGE:
-                raise Strange
+                raise UnusablePaths
             return found
         tallies: dict[Template, _Tally] = {}
         found, count = Paths(), max(LEAST, len(texts) * BYTES // max(texts.nbytes, 1))
@@ -72,7 +72,7 @@ class Documents:
                 rest = block if len(left) == len(block) else block.take(pa.array(left))
                 now = parsed_paths_of(rest, self._selection)
                 if now[ROOT].kinds & STRANGE:
-                    raise Strange
+                    raise UnusablePaths
                 found = self._selection.folded(combined(found, now) if found else now)
         for template, tally in tallies.items():
             now = template.paths(tally.documents, tally.scalars())
@@ -131,10 +131,10 @@ def _tell(template: Template, block: Block, rows: Ints, tallies: dict[Template, 
 
 
 def _template(text: pa.Array) -> Template | None:
-    """Return the document as a template, or None if it cannot be one. Raises ``Strange``."""
+    """Return the document as a template, or None if it cannot be one. Raises ``UnusablePaths``."""
     judged = parsed_paths_of(text)
     if judged[ROOT].kinds & STRANGE:
-        raise Strange
+        raise UnusablePaths
     if not judged[ROOT].kinds & (MAP | LIST) or any(found.kinds & INCOMPLETE for found in judged.values()):
         return None
     data = text[0].as_py()

@@ -88,7 +88,7 @@ _TWICE_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=STRI
 """Detects duplicate keys, which takes several times as long."""
 
 
-class Strange(ValueError):
+class UnusablePaths(ValueError):
     """A document without usable paths."""
 
 
@@ -119,7 +119,8 @@ def _paths_of(texts: pa.Array, selection: PathSelection) -> Paths:
         found = walk.of(documents, invalid)
         if walk.colons != colons:
             found = _with_keys_twice(texts, selection)
-    except (Strange, Malformed, RecursionError, ValueError, ArithmeticError):  # ArithmeticError: integers beyond double
+    except (UnusablePaths, Malformed, RecursionError, ValueError, ArithmeticError):
+        # ArithmeticError: integers beyond double
         return nothing()
     return found
 
@@ -127,10 +128,10 @@ def _paths_of(texts: pa.Array, selection: PathSelection) -> Paths:
 def _with_keys_twice(texts: pa.Array, selection: PathSelection) -> Paths:
     """Return the paths of documents some of which may have a key twice. Raises as ``_documents`` does."""
     if pc.any(pc.match_substring_regex(texts, _MAYBE_STRANGE)).as_py():
-        raise Strange  # values that the walk does not see cannot be judged
+        raise UnusablePaths  # values that the walk does not see cannot be judged
     brackets = pc.add(pc.count_substring(texts, "["), pc.count_substring(texts, "{"))
     if pc.max(brackets).as_py() > _DEEPEST_SKIPPED:
-        raise Strange
+        raise UnusablePaths
     documents, invalid, _ = _documents(texts.drop_null(), _TWICE_DECODER)
     return _Walk(partial(_long_numbers, texts), selection).of(documents, invalid)
 
@@ -144,13 +145,13 @@ def _documents(texts: pa.Array, decoder: json.JSONDecoder) -> tuple[list[Any], i
 
     Colons that are escaped cannot be counted: -1.
 
-    Raises ``Strange``, ``Malformed`` or ``ValueError``.
+    Raises ``UnusablePaths``, ``Malformed`` or ``ValueError``.
     """
     if not len(texts):
         return [], 0, 0
     texts.validate(full=True)
     if pc.max(pc.binary_length(texts)).as_py() > _LONG_DOCUMENT and _beyond(texts):
-        raise Strange
+        raise UnusablePaths
     opened = pc.match_substring_regex(texts, r"^[ \t\r\n]*[\[{]")
     invalid = 0
     rest: list[Any] = []
@@ -202,7 +203,7 @@ def parsed_documents(texts: list[str], decoder: json.JSONDecoder = DECODER) -> l
     word = new_id()
     found = decoder.decode("[" + f',"{word}",'.join(texts) + "]")
     if len(found) != 2 * len(texts) - 1 or found[1::2].count(word) != len(texts) - 1:
-        raise Strange
+        raise UnusablePaths
     return found[::2]  # type: ignore[no-any-return]
 
 
@@ -285,7 +286,7 @@ class _Walk:
     def _add_real(self, here: PathStatistics, values: list[float], exact: int) -> None:
         found = PathStatistics(REAL | exact, 0, 0, real=(min(values), max(values)))
         if max(values) == float("inf") or min(values) == float("-inf"):
-            raise Strange
+            raise UnusablePaths
         here.add(found)
 
     def _strings(self, here: PathStatistics, values: list[str], steps: Steps) -> None:  # noqa: ARG002
@@ -340,7 +341,7 @@ class _Walk:
         text.encode()  # as for strings
         self.colons += text.count(":")
         if _HUGE.search(text) or _deeper_than(_DEEPEST_SKIPPED, values):
-            raise Strange
+            raise UnusablePaths
 
 
 def _without_keys_twice(values: list[Any]) -> list[Any]:
