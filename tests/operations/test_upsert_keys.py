@@ -40,6 +40,28 @@ def test_keys_that_are_stored_alike_are_one_key(tmp_path: Path, case: str) -> No
     assert table.scan().count() == 1
 
 
+TEXTS: dict[str, tuple[Any, str, str]] = {
+    "bigint": (1, "1", "01"),
+    "double": (1.0, "1.0", "1"),
+    "decimal": (Decimal("1.50"), "1.50", "1.5"),
+    "date": (DAY, "2026-01-01", "2026-1-1"),
+    "boolean": (True, "true", "TRUE"),
+}
+"""A key of another type, the text that it is stored as, and another text of which Spark's cast makes that key."""
+
+
+@pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.parametrize("column", ["STRING", "VARCHAR(12)", "CHAR(12)"])
+def test_keys_of_other_types_match_the_text_that_they_are_stored_as(tmp_path: Path, column: str, case: str) -> None:
+    key, stored, other = TEXTS[case]
+    table = tamis.create(tmp_path / "t", f"k {column}, v STRING")
+    table.append(pa.table({"k": [other, "no such day"], "v": ["kept", "kept"]}))
+    for value, updated in (("a", 0), ("b", 1)):
+        assert table.upsert(pa.table({"k": [key], "v": [value]}), "k").rows_updated == updated
+    rows = sorted((row["k"].rstrip(), row["v"]) for row in table.to_arrow().to_pylist())
+    assert rows == sorted([(other, "kept"), ("no such day", "kept"), (stored, "b")])
+
+
 def test_text_keys_are_cut_to_the_columns_length(tmp_path: Path) -> None:
     """Blanks beyond the length are not stored, those within it are; what is really longer is no other key."""
     table = tamis.create(tmp_path / "t", "k VARCHAR(3), v STRING")

@@ -31,6 +31,16 @@ def test_keys_that_are_stored_alike_are_one_key(lake: Lake, kind: str) -> None:
     assert lake.rows("SELECT count(*), max(v) FROM lake.db.t") == [(1, "x")]
 
 
+@pytest.mark.parametrize("kind", ["STRING", "VARCHAR(8)", "CHAR(8)"])
+def test_a_number_matches_the_text_that_it_is_stored_as(lake: Lake, kind: str) -> None:
+    lake.sql(f"CREATE TABLE lake.db.t (k {kind}, v STRING) USING tamis")
+    lake.sql("INSERT INTO lake.db.t VALUES ('01', 'kept'), ('one', 'kept')")
+    table = tamis.open(lake.folder / "db" / "t")
+    for value in ("a", "b"):
+        table.upsert(lake.spark.sql(f"SELECT 1 AS k, '{value}' AS v"), "k")
+    assert lake.rows("SELECT trim(k), v FROM lake.db.t ORDER BY 1") == [("01", "kept"), ("1", "b"), ("one", "kept")]
+
+
 def test_a_key_that_is_too_long_is_no_other_key(lake: Lake) -> None:
     lake.sql("CREATE TABLE lake.db.t (k VARCHAR(3), v STRING) USING tamis")
     lake.sql("INSERT INTO lake.db.t VALUES ('abc', 'x')")

@@ -6,7 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tamis.core.types import DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Schema, String
+from tamis.core.types import (
+    BINARY_COLLATION,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    Schema,
+    String,
+)
 from tamis.core.types.identifiers import backquote
 from tamis.engine.operations import MergeClause, Progress, Result
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
@@ -114,9 +126,9 @@ def upsert_clauses(columns: list[str]) -> tuple[MergeClause, ...]:
 def stored_keys(on: Any, target: Schema | None) -> dict[str, str]:
     """Return the source's keys by name, as SQL of the values that the target would store.
 
-    CHAR columns hold padded values, VARCHAR columns cut blanks beyond their length, and columns of numbers and
-    times convert what they are given; keys that become one when they are stored are one key. Raises
-    ``InvalidInput`` (``BAD_COLUMN``) for no keys.
+    CHAR columns hold padded values, VARCHAR columns cut blanks beyond their length, and columns of texts, numbers
+    and times convert what they are given: the number 1 is '1' in a STRING column, and not '01'. Keys that become
+    one when they are stored are one key. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys.
     """
     names = [on] if isinstance(on, str) else list(on or ())
     if not names or not all(isinstance(n, str) for n in names):
@@ -128,6 +140,8 @@ def stored_keys(on: Any, target: Schema | None) -> dict[str, str]:
 
 
 def _stored(key: str, column: DataType | None) -> str:
+    if isinstance(column, String) and column.collation == BINARY_COLLATION:
+        key = f"CAST({key} AS STRING)"
     if isinstance(column, String) and column.kind == "char":
         return f"rpad({key}, {column.length}, ' ')"
     if isinstance(column, String) and column.length is not None:

@@ -73,6 +73,7 @@ class Channel:
 
     @property
     def closed(self) -> bool:
+        """Whether either side has ended it."""
         return self._done
 
     def close(self, error: BaseException | None = None) -> None:

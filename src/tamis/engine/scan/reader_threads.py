@@ -38,8 +38,8 @@ class ReaderThreads:
         if len(self._threads) < self._most:
             name = f"tamis-read_{len(self._threads)}"
             thread = threading.Thread(target=_serve, args=(self._calls,), name=name, daemon=True)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
 
     def shutdown(self) -> None:
         """Wait until the threads have ended; one that calls this itself ends afterwards."""

@@ -200,8 +200,8 @@ def entries_of(
                 arrays.append(_array(array, f.type))
             flag = [pa.array(doubt)] if UNSURE in spec.write.schema.by_id else []
             rows = pa.array(np.arange(start, start + len(batch), dtype=np.int32))
-            parts = pa.array(np.full(len(batch), ordinal, dtype=np.int32))
-            yield pa.RecordBatch.from_arrays([*arrays, *flag, parts, rows], schema=target)
+            ordinals = pa.array(np.full(len(batch), ordinal, dtype=np.int32))
+            yield pa.RecordBatch.from_arrays([*arrays, *flag, ordinals, rows], schema=target)
             start += len(batch)
         if start != ref.rows:
             raise build_failed(
