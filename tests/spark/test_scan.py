@@ -15,6 +15,7 @@ from tests.spark.frames import rows_of
 
 import tamis
 from tamis.engine.part_writer import write_part
+from tamis.spark.scan.spark_scan import Scan
 
 pytestmark = pytest.mark.spark
 
@@ -249,6 +250,25 @@ def test_scans_are_equal_where_they_read_the_same(spark: Any, events: str, query
     assert one.equals(other) is equal
     assert one.toBatch().equals(other.toBatch()) is equal
     assert not equal or one.hashCode() == other.hashCode()
+
+
+def scans_in(frame: Any) -> list[Any]:
+    leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
+    return [leaves.apply(at).scan() for at in range(leaves.size())]
+
+
+def test_java_compares_scans_without_asking_python(spark: Any, events: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark compares hundreds of pairs to plan a query of thirty scans."""
+
+    def asked(*_: object) -> bool:
+        raise AssertionError("Java asked")
+
+    monkeypatch.setattr(Scan, "__eq__", asked)
+    monkeypatch.setattr(Scan, "__hash__", lambda _: 1)
+    plan = spark.sql(f"SELECT id FROM {events} WHERE week = 3 UNION ALL SELECT id FROM {events} WHERE week = 3")
+    one, other = scans_in(plan)
+    assert one.equals(other)
+    assert one.toBatch().equals(other.toBatch())
 
 
 def test_options_of_a_query_come_first(spark: Any, events: str) -> None:

@@ -10,6 +10,7 @@ executions never share counters. Files are checked before every execution (``fil
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,6 +33,8 @@ _LARGEST = 2**18
 """Maximum bytes of a preparation that is remembered, so that plans do not evict metadata."""
 _OVERHEAD, _FIELD, _NODE = 2**14, 2**9, 2**8
 """Approximate bytes of a remembered preparation besides its data, of a field of its schema, of a node of its filter."""
+
+_numbers = itertools.count()
 
 
 def planned(scan: Scan, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
@@ -70,6 +73,8 @@ class Preparation:
     rows: int
     offered_keys: str
     spark_reader_text: tuple[str, str]
+    identity: str | None = None
+    """A text that other preparations have only if their scans are equal; None if equal scans may lack it."""
 
     @staticmethod
     def of(scan: Scan) -> Preparation:
@@ -94,6 +99,7 @@ class Preparation:
         scan.residual_reason, scan.obstacle = self.residual_reason, self.obstacle
         scan.contract, scan.cut, scan.bytes, scan.rows = self.contract, self.cut, self.bytes, self.rows
         scan.offered_keys, scan.spark_reader_text = self.offered_keys, self.spark_reader_text
+        scan.java_identity = self.identity
 
     def again(self) -> Preparation:
         """Return the same decisions for an execution now, with a report of its own: planning has read nothing."""
@@ -127,7 +133,8 @@ def remembered_preparation(scan: Scan, prepare: Callable[[], Preparation]) -> Pr
     made: list[Preparation] = []
 
     def first() -> Preparation:
-        made.append(prepare())
+        new = prepare()
+        made.append(new if _size(new) is None else replace(new, identity=f"scan {next(_numbers)}"))
         return made[0].again()
 
     found = scan.source.snapshot.remembered(key, first, _size)

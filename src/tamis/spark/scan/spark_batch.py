@@ -47,6 +47,12 @@ class Batch:
     def __hash__(self) -> int:
         return hash(self._scan)
 
+    @property
+    def java_identity(self) -> str | None:
+        """A text by which Java finds batches equal without asking ``__eq__``; None with keys of a join."""
+        scan = self._scan.java_identity
+        return None if scan is None or self._narrowed is not None else f"batch of {scan}"
+
     def planInputPartitions(self) -> Any:  # noqa: N802
         self._pages = self._scan.check(self._narrowed)
         if self._narrowed is not None:

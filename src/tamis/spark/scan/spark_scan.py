@@ -141,6 +141,8 @@ class Scan:
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
         kind = self.options, self.positions, self.metadata, self.pushed, self.keyed
         self._key = (*table, self.selected, filters.conjuncts, *kind)
+        self.java_identity: str | None = None
+        """A text by which Java finds scans equal without asking ``__eq__``."""
         self._readers: dict[bool, Any] = {}
         self.__dict__.pop("partitions", None)
         if plan is None and may_be_remembered(self):
