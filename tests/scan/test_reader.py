@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.engine.scan import reader_threads
 from tamis.engine.scan.parallel_reader import in_order
 
 
@@ -148,17 +147,29 @@ def test_a_dropped_stream_may_be_collected_in_a_thread_of_its_own(monkeypatch: p
     assert unraisable == []
 
 
-UNFINISHED = """
+PIECES = """
+import atexit
 import threading
+
+def read_on():
+    try:
+        print("read on:", sum(len(batch) for batch in rows), flush=True)
+    except RuntimeError as error:
+        print("read on:", error, flush=True)
+
+if {reads_on}:
+    atexit.register(lambda: read_on())  # runs last
+
 import pyarrow as pa
+import pyarrow.dataset as ds
 from tamis.engine.scan.parallel_reader import in_order
 
 ended = []
 
 def piece():
     try:
-        for value in range(1000):
-            yield pa.record_batch({"v": [value]})
+        for value in range({batches}):
+            yield pa.record_batch({{"v": [value] * 10_000}})
     finally:
         ended.append(1)
 
@@ -167,38 +178,65 @@ class Printer:
         print("readers ended:", len(ended), flush=True)
 
 printer = Printer()
-rows = in_order([piece] * 9, 3)
-print(next(rows)["v"][0].as_py(), flush=True)
+rows = in_order([piece] * {pieces}, 3)
 """
-"""A script that ends while a global name holds a stream of which it read one batch."""
+
+
+def output_of(script: str, *, batches: int = 1000, pieces: int = 9, reads_on: bool = False) -> list[str]:
+    """What a script prints that begins with the stream ``rows``; it must end by itself, and without an error."""
+    text = PIECES.format(batches=batches, pieces=pieces, reads_on=reads_on) + script
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout.splitlines()
 
 
 def test_the_interpreter_ends_although_a_stream_is_not_finished() -> None:
     """Readers are stopped in order, not killed in the middle of what they do."""
-    done = subprocess.run([sys.executable, "-c", UNFINISHED], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (["0", "readers ended: 3"], "", 0)
+    assert output_of('print(next(rows)["v"][0].as_py(), flush=True)') == ["0", "readers ended: 3"]
 
 
-UNFINISHED_SCANNER = """
-import pyarrow as pa
-import pyarrow.dataset as ds
-from tamis.engine.scan.parallel_reader import in_order
-
-def piece():
-    for value in range(100):
-        yield pa.record_batch({"v": [value] * 10_000})
-
-rows = in_order([piece] * 9, 3)
+@pytest.mark.parametrize("pieces", [1, 9])
+def test_the_interpreter_ends_although_a_thread_of_arrow_reads(pieces: int) -> None:
+    """One piece is read without threads of readers."""
+    script = """
 reader = ds.Scanner.from_batches(rows, schema=pa.schema({"v": pa.int64()})).to_reader()
 print(reader.read_next_batch()["v"][0].as_py(), flush=True)
 """
+    assert output_of(script, pieces=pieces)[0] == "0"
 
 
-def test_the_interpreter_ends_although_a_thread_of_arrow_reads() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", UNFINISHED_SCANNER], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (["0"], "", 0)
+@pytest.mark.parametrize(("batches", "pieces"), [(1000, 9), (2, 12), (1000, 1)], ids=["open", "complete", "one"])
+def test_whoever_reads_on_when_the_interpreter_ends_gets_an_error_and_no_short_answer(
+    batches: int, pieces: int
+) -> None:
+    """Also where all that was read ahead is complete: nobody reads the next pieces."""
+    script = "next(rows); threading.Event().wait(0.2)"
+    found = output_of(script, batches=batches, pieces=pieces, reads_on=True)
+    assert found[0] == "read on: The interpreter is ending."
+
+
+def test_what_is_called_at_the_end_may_read_anew_in_the_main_thread_only() -> None:
+    script = """
+next(rows)
+begin, done = threading.Event(), threading.Event()
+
+def elsewhere():
+    begin.wait()
+    try:
+        next(in_order([piece] * 3, 3))
+    except RuntimeError as error:
+        print(error, flush=True)
+    done.set()
+
+def anew():
+    begin.set()
+    done.wait(30)
+    print(sum(len(batch) for batch in in_order([piece] * 3, 3)), flush=True)
+
+threading.Thread(target=elsewhere, daemon=True).start()
+read_on = anew
+"""
+    assert output_of(script, batches=5, reads_on=True)[:2] == ["The interpreter is ending.", "150000"]
 
 
 def test_a_fork_ends_although_its_parent_reads() -> None:
@@ -209,11 +247,3 @@ def test_a_fork_ends_although_its_parent_reads() -> None:
     child.join(30)
     assert child.exitcode == 7
     assert len(list(stream)) == 299
-
-
-def test_whoever_still_reads_when_the_interpreter_ends_gets_an_error_and_no_short_answer() -> None:
-    stream = in_order([work(range(100))] * 3, 3)
-    assert values([next(stream)]) == [0]
-    reader_threads._abandon_all()
-    with pytest.raises(RuntimeError, match="ending"):
-        list(stream)

@@ -150,6 +150,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "Polars: a typed constant beyond the column": (pl.col("byte") > pl.lit(300, pl.Int64), "300"),
     "Polars: an empty set": (pl.col("whole").is_in([]), "IsIn"),
     "Polars: NULL in a set": (pl.col("whole").is_in([1, None], nulls_equal=True), "IsIn"),
+    "Polars: bytes in a set": (pl.col("bytes").is_in([b"a"]), "binary"),
+    "Polars: bytes and NULL in a set": (pl.col("bytes").is_in([b"a", None]), "IsIn"),
     "Polars: another zone": (
         pl.col("instant") > pl.lit(dt.datetime(2020, 1, 1, tzinfo=ZoneInfo("Europe/Paris"))),
         "Datetime",
@@ -163,7 +165,13 @@ REFUSED: dict[str, tuple[Any, str]] = {
 }
 WIDE = from_arrow_schema(
     pa.schema(
-        [*SCHEMA, ("float", pa.float32()), ("money", pa.decimal128(5, 2)), ("pair", pa.struct([("a", pa.int64())]))]
+        [
+            *SCHEMA,
+            ("float", pa.float32()),
+            ("money", pa.decimal128(5, 2)),
+            ("bytes", pa.binary()),
+            ("pair", pa.struct([("a", pa.int64())])),
+        ]
     )
 ).assign_ids(0)
 

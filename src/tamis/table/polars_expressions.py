@@ -66,14 +66,14 @@ def _function(given: list[Any], function: Any) -> Node:
             )
         case ({"IsIn": {"nulls_equal": False}}, [{"Column": str(name)}, {"Literal": literal}]):
             values = _values(literal)
-            if values is not None and len(values := values.drop_null()):
+            if values is not None and len(values):
                 return Operation("in", (Name(name),), values, "is_in")
     name = function if isinstance(function, str) else next(iter(function), "?")
     return other(str(name), *map(_node, given))
 
 
 def _values(literal: Any) -> pa.Array | None:
-    """Return the constants of ``is_in``: a series, or a list with one row, as a stream of Arrow."""
+    """Return the constants of ``is_in`` without NULLs: a series, or a list with one row, as a stream of Arrow."""
     match literal:
         case {"Series": list(content)}:
             return _column(content)
@@ -85,9 +85,9 @@ def _values(literal: Any) -> pa.Array | None:
 def _column(content: list[int]) -> pa.Array | None:
     try:
         column = pa.ipc.open_stream(bytes(content)).read_all().column(0).combine_chunks()
-    except (pa.ArrowException, ValueError, IndexError):
+        return (column.cast(pa.string()) if pa.types.is_string_view(column.type) else column).drop_null()
+    except (pa.ArrowException, ValueError, IndexError):  # ArrowException: also for types that pyarrow cannot filter
         return None
-    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 def _constant(literal: Any) -> Node:

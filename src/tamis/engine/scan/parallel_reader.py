@@ -15,6 +15,7 @@ from itertools import islice
 
 import pyarrow as pa
 
+from tamis.engine.scan.open_streams import OpenStream, begin_stream, ending_error, is_ending
 from tamis.engine.scan.reader_threads import ReaderThreads
 from tamis.sizes import SIZES
 
@@ -103,22 +104,39 @@ Work = Callable[[], Generator[pa.RecordBatch]]
 def in_order(work: Iterable[Work], workers: int, ahead_bytes: int = 0) -> Generator[pa.RecordBatch]:
     """Yield the batches of each piece of work in order, with at most ``workers`` pieces in progress.
 
-    Readers may be two batches of each piece, and ``ahead_bytes`` in all, ahead of the consumer.
+    Readers may be two batches of each piece, and ``ahead_bytes`` in all, ahead of the consumer. Raises
+    ``RuntimeError`` if the interpreter is ending.
     """
+    stream = begin_stream()
+    one_by_one = workers <= 1 or is_ending()
+    rows = _one_by_one(work) if one_by_one else _in_parallel(work, workers, ahead_bytes, stream)
+    with closing(rows):
+        yield from stream.watched(rows)
+
+
+def _one_by_one(work: Iterable[Work]) -> Generator[pa.RecordBatch]:
+    for piece in work:
+        yield from piece()
+
+
+def _in_parallel(work: Iterable[Work], workers: int, ahead_bytes: int, stream: OpenStream) -> Generator[pa.RecordBatch]:
     pieces = iter(work)
-    if workers <= 1:
-        for piece in pieces:
-            yield from piece()
-        return
     open_channels: deque[Channel] = deque()
     ahead = ReadAhead(ahead_bytes)
-    readers = ReaderThreads(workers, lambda: _close_all(open_channels, RuntimeError("The interpreter is ending.")))
+    readers = ReaderThreads(workers)
 
     def begin(piece: Work) -> None:
         channel = Channel(ahead)
         open_channels.append(channel)
         readers.submit(_produce, piece, channel)
+        if stream.stopped:  # after its channels were closed
+            channel.close(ending_error())
 
+    def stop() -> None:
+        _close_all(open_channels, ending_error())
+        readers.shutdown()
+
+    stream.stop = stop
     try:
         for piece in islice(pieces, workers):
             begin(piece)
