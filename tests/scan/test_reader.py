@@ -247,3 +247,16 @@ def test_a_fork_ends_although_its_parent_reads() -> None:
     child.join(30)
     assert child.exitcode == 7
     assert len(list(stream)) == 299
+
+
+def test_a_fork_does_not_wait_for_the_streams_of_its_parent() -> None:
+    script = """
+import os
+from tamis.engine.scan import open_streams
+next(rows)
+child = os.fork()
+if not child:
+    os._exit(len(open_streams._registry._streams))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(open_streams._registry._streams), flush=True)
+"""
+    assert output_of(script)[0] == "0 1"

@@ -32,7 +32,6 @@ class OpenStream:
         """Whether a consumer waits for a batch."""
         self.stop: Callable[[], None] = _nothing
         """Makes readers end, and waits for them."""
-        self._process = os.getpid()
 
     def watched(self, batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
         """Yield ``batches``. Raises ``RuntimeError`` if the interpreter is ending."""
@@ -49,19 +48,22 @@ class OpenStream:
             _registry.remove(self)
 
     def end(self) -> None:
-        """Stop the stream, unless it is of the process from which this one was forked."""
-        if self._process == os.getpid():
-            self.stopped = True
-            self.stop()
+        """Stop the stream."""
+        self.stopped = True
+        self.stop()
 
 
 class _Registry:
     """The open streams of this process."""
 
     def __init__(self) -> None:
+        self.ending = False
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all streams, as of the process from which this one was forked: it has none of their threads."""
         self._streams: weakref.WeakSet[OpenStream] = weakref.WeakSet()
         self._lock = threading.RLock()  # the garbage collector may close a stream while this thread adds another
-        self.ending = False
 
     def add(self, stream: OpenStream) -> None:
         with self._lock:
@@ -89,6 +91,8 @@ class _Registry:
 
 _registry = _Registry()
 atexit.register(_registry.end_all)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_registry.clear)
 
 
 def begin_stream() -> OpenStream:
