@@ -76,8 +76,9 @@ def test_text_keys_are_cut_to_the_columns_length(tmp_path: Path) -> None:
     assert table.upsert(pa.table({"k": pa.array([None, None], pa.string()), "v": ["n", "n"]}), "k").rows_inserted == 2
 
 
-def test_text_keys_of_a_length_skip_parts(tmp_path: Path) -> None:
-    table = tamis.create(tmp_path / "t", "k VARCHAR(8), v INT")
+@pytest.mark.parametrize("kind", ["VARCHAR(8)", "STRING"])
+def test_text_keys_skip_parts(tmp_path: Path, kind: str) -> None:
+    table = tamis.create(tmp_path / "t", f"k {kind}, v INT")
     for first in "abc":
         table.append(pa.table({"k": [f"{first}{n}" for n in range(5)], "v": pa.array(range(5), pa.int32())}))
     result = table.upsert(pa.table({"k": ["b1", "b2"], "v": pa.array([8, 9], pa.int32())}), "k")

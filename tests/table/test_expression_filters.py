@@ -136,6 +136,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         & pc.is_in(pc.field("double"), pa.array([1.0])),
         "is_in",
     ),
+    "bytes and NULL in a set, as views": (pc.field("bytes").isin(pa.array([b"a", None], pa.binary_view())), "is_in"),
     "arithmetic": (pc.field("whole") + 1 > 5, "add"),
     "a function": (pc.utf8_upper(pc.field("text")) == "A", "utf8_upper"),
     "a logic that is not SQL's": (pc.and_(pc.field("flag"), pc.field("flag")), "and"),

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.table.foreign_expressions import Constant, Name, Node, Operation, both, other
+from tamis.table.foreign_expressions import Constant, Name, Node, Operation, both, other, set_constants
 
 _COMPARISONS = {
     "equal": "eq",
@@ -102,9 +102,10 @@ def _operation(name: str, args: list[Node], options: dict[str, Any]) -> Node:
 
 def _member(column: Name, values: pa.Array, nulls: int) -> Node:
     """Return ``is_in`` in the terms of SQL. It is never NULL: a NULL is in the set, or it is not."""
-    if nulls not in {_MATCH, _SKIP}:
+    constants = set_constants(values)
+    if nulls not in {_MATCH, _SKIP} or constants is None:
         return other("is_in", column)
-    there = Operation("in", (column,), values.drop_null(), "is_in")
+    there = Operation("in", (column,), constants, "is_in")
     if nulls == _MATCH and values.null_count:
         return Operation("or", (Operation("is_null", (column,)), there))
     return both(Operation("is_not_null", (column,)), there)

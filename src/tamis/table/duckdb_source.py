@@ -24,7 +24,10 @@ from tamis.table.expression_filters import columns_of
 
 
 class DuckDbDataset(TamisDataset):
-    """The rows of one version, for ``duckdb.from_arrow``. It is not shown to users."""
+    """The rows of one version, for ``duckdb.from_arrow`` alone, which calls ``schema`` and ``scanner`` only.
+
+    It is not shown to users: methods of a dataset that need a scanner of pyarrow do not work.
+    """
 
     def __init__(self, scan: Scan) -> None:
         self._encoded = texts_of_few_values(scan)

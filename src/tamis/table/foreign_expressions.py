@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -41,6 +43,14 @@ class Operation:
 
 
 Node = Name | Constant | Operation
+
+
+def set_constants(values: pa.Array) -> pa.Array | None:
+    """Return the constants of a set without NULLs, and texts in their plain form; None if pyarrow cannot do that."""
+    try:
+        return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).drop_null()
+    except pa.ArrowException:  # no kernel for the type, such as binary_view
+        return None
 
 
 def other(text: str, *args: Node) -> Operation:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.table.foreign_expressions import Constant, Name, Node, Operation, both, other
+from tamis.table.foreign_expressions import Constant, Name, Node, Operation, both, other, set_constants
 
 _BINARY = {
     "Eq": "eq",
@@ -85,9 +85,9 @@ def _values(literal: Any) -> pa.Array | None:
 def _column(content: list[int]) -> pa.Array | None:
     try:
         column = pa.ipc.open_stream(bytes(content)).read_all().column(0).combine_chunks()
-        return (column.cast(pa.string()) if pa.types.is_string_view(column.type) else column).drop_null()
-    except (pa.ArrowException, ValueError, IndexError):  # ArrowException: also for types that pyarrow cannot filter
+    except (pa.ArrowException, ValueError, IndexError):
         return None
+    return set_constants(column)
 
 
 def _constant(literal: Any) -> Node:

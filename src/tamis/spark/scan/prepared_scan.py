@@ -74,7 +74,10 @@ class Preparation:
     offered_keys: str
     spark_reader_text: tuple[str, str]
     identity: str | None = None
-    """A text that other preparations have only if their scans are equal; None if equal scans may lack it."""
+    """A text that the scans of one preparation share, which are equal; None if it is not remembered.
+
+    Equal scans that were prepared twice have two texts, as after an eviction: Spark then reuses no exchange of theirs.
+    """
 
     @staticmethod
     def of(scan: Scan) -> Preparation:
