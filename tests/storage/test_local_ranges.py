@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tamis.storage.object_store import local_ranges, pooled_memory
-from tamis.storage.object_store.local_ranges import read_here
+from tamis.errors import TamisError
+from tamis.storage.object_store import local_ranges, open_store, pooled_memory
+from tamis.storage.object_store.local_ranges import read_here, whole_here
 
 DATA = bytes(range(256)) * 2_000
 
@@ -48,3 +50,38 @@ def test_a_range_with_a_target_is_read_into_it(tmp_path: Path) -> None:
     assert views[0].readonly
     (short,) = read_here(str(file), [(len(DATA) - 7, 100)], {(len(DATA) - 7, 100): whole[:100]})
     assert bytes(short) == DATA[-7:]
+
+
+def test_a_whole_file_is_read_here_or_left_to_the_store(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_bytes(DATA)
+    (tmp_path / "link").symlink_to(file)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    assert whole_here(str(file), "data", len(DATA)) == DATA
+    assert whole_here(str(tmp_path / "link"), "link", len(DATA)) == DATA
+    assert whole_here(str(file), "data", len(DATA) - 1) is None, "the store says that it is too large"
+    for name in ("folder", "pipe", "data/below"):
+        assert whole_here(str(tmp_path / name), name, len(DATA)) is None
+    assert whole_here(str(file), "a key%that the store escapes", len(DATA)) is None
+    with pytest.raises(FileNotFoundError):
+        whole_here(str(tmp_path / "none"), "none", len(DATA))
+
+
+def test_a_store_says_the_same_of_objects_that_it_reads_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "data").write_bytes(DATA)
+    store = open_store(tmp_path)
+
+    def said(path: str) -> str:
+        try:
+            return str(len(store.get(path)))
+        except TamisError as error:
+            return f"{error.code} {error}"
+
+    paths = ["data", "none", "folder", "folder/none", "data/below", "none/below"]
+    here = [said(path) for path in paths]
+    monkeypatch.setattr("tamis.storage.object_store.store.whole_here", lambda *_: None)
+    assert [said(path) for path in paths] == here
+    assert here[0] == str(len(DATA))
+    assert here[1].startswith("OBJECT_NOT_FOUND")

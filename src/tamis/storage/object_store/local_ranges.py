@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 
 from tamis.storage.object_store.pooled_memory import POOLED, writable_memory
@@ -21,6 +22,31 @@ _PLAIN = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9
 def readable_here(key: str, spans: Sequence[tuple[int, int]]) -> bool:
     """Return whether ``read_here`` returns what the store would."""
     return hasattr(os, "pread") and _PLAIN.fullmatch(key) is not None and all(length <= LARGEST for _, length in spans)
+
+
+def whole_here(path: str, key: str, most: int) -> bytes | None:
+    """Return the content of the file, or None if only the store can return it or say what is wrong.
+
+    That is a file of more than ``most`` bytes too. Raises ``FileNotFoundError``.
+    """
+    if not readable_here(key, ()):
+        return None
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe, which is no regular file, must not block
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return None
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > min(most, LARGEST):
+            return None
+        data = os.pread(file, found.st_size, 0)
+        return data if len(data) == found.st_size else None
+    except OSError:
+        return None
+    finally:
+        os.close(file)
 
 
 def read_here(

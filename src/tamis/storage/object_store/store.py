@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import obstore
 
 from tamis.errors import CorruptData, NotFound
-from tamis.storage.object_store.local_ranges import read_here, readable_here
+from tamis.storage.object_store.local_ranges import read_here, readable_here, whole_here
 from tamis.storage.object_store.location import Location, locate
 from tamis.storage.object_store.object_file import Reader, Writer
 from tamis.storage.object_store.storage_options import own_options, source_options
@@ -128,6 +128,9 @@ class Store:
         """
 
         def whole(store: Any, key: str) -> bytes:
+            local = self.location.scheme == "file"
+            if local and (data := whole_here(f"{self.location.path}/{key}", key, MOST_OBJECT)) is not None:
+                return data
             found = obstore.get(store, key)
             if found.meta["size"] > MOST_OBJECT:
                 raise CorruptData(

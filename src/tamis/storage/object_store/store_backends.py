@@ -81,6 +81,8 @@ def translate(error: Exception, action: str, name: str, options: Mapping[str, An
     Its text has no address and none of the values of ``options``. Returns the error unchanged if it already is one
     or does not come from the store.
     """
+    if isinstance(error, FileNotFoundError) and action != "write":
+        return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
     text = without_values(first_line(error), options or {})
     if isinstance(error, ValueError) and "parse path" in text:
         return InvalidInput(
@@ -88,8 +90,6 @@ def translate(error: Exception, action: str, name: str, options: Mapping[str, An
         )
     if isinstance(error, TamisError) or not isinstance(error, BaseError | OSError):
         return error
-    if isinstance(error, FileNotFoundError) and action != "write":
-        return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
     if isinstance(error, PreconditionError) and action == "read":
         return CorruptData(
             f"{name} is no longer in the state that was asked for.",
