@@ -17,6 +17,8 @@ from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge, implement
 from tamis.spark.jvm_bridge.java_callback import JavaThrow
+from tamis.spark.jvm_bridge.wire_format import packed_texts
+from tamis.spark.scan.scan_answers import answer_maker
 
 CATALOG_IDENTIFIER = "org.apache.spark.sql.connector.catalog.Identifier"
 CATALOG = "org.apache.spark.sql.connector.catalog.TableCatalog"
@@ -106,12 +108,16 @@ def test_an_identifier_crosses_as_one_text(spark: Any) -> None:
     assert owner.identifier(identifier(spark, "t")) == ("db", "t")
 
 
+def given(owner: Bridge, *pairs: str) -> tuple[Any, str, Any]:
+    return answer_maker(owner), packed_texts(pairs), None
+
+
 def test_known_answers_are_not_asked_for(spark: Any) -> None:
     """Nor those of another object of the class, and the others are."""
     owner = bridge(spark)
     first, second = Counted(owner), Counted(owner)
-    made, key = owner.implement_knowing([CATALOG, NAMESPACES], first, {"name": "known", "hashCode": 7})
-    other, _ = owner.implement_knowing([CATALOG, NAMESPACES], second, {"name": "other"})
+    made, key = owner.implement_knowing([CATALOG, NAMESPACES], first, given(owner, "name", "known", "hashCode", "7"))
+    other, _ = owner.implement_knowing([CATALOG, NAMESPACES], second, given(owner, "name", "other"))
     assert owner.target_of_key(key) is first
     assert owner.target(made) is first
     assert [made.name(), made.name(), made.hashCode(), first.calls] == ["known", "known", 7, 0]
@@ -119,6 +125,16 @@ def test_known_answers_are_not_asked_for(spark: Any) -> None:
     assert list(made.defaultNamespace()) == ["1"]
     assert made.dropTable(identifier(spark, "t"))
     assert made.name() == "2", "asked for anew after the call that changes it"
+
+
+def test_known_answers_are_forgotten_where_they_no_longer_hold(spark: Any) -> None:
+    """By all threads."""
+    owner, target = bridge(spark), Forgetful(bridge(spark))
+    made, _ = owner.implement_knowing([CATALOG, NAMESPACES], target, given(owner, "name", "a"))
+    assert [made.name(), made.name(), target.calls] == ["a", "a", 0]
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(made.purgeTable, identifier(spark, "t")).result()
+    assert [made.name(), made.name(), target.calls] == ["1", "2", 2], "no answer of Python's is kept"
 
 
 def test_no_values_are_one_empty_list(spark: Any) -> None:
@@ -150,6 +166,16 @@ class Counted(Shelf):
         return [str(self.calls)]
 
     def dropTable(self, ident: Any) -> bool:
+        return ident is not None
+
+
+class Forgetful(Counted):
+    """Its name is known until something is purged, and is not kept afterwards."""
+
+    java_constant: ClassVar[dict[str, str]] = {}
+    java_forgets: ClassVar = {"purgeTable": ("name",)}
+
+    def purgeTable(self, ident: Any) -> bool:
         return ident is not None
 
 

@@ -68,7 +68,8 @@ def test_an_update_and_a_join_show_their_metrics(filled: Lake) -> None:
     filled.sql("CREATE TABLE lake.db.k (id BIGINT, name STRING) USING tamis")
     filled.sql("INSERT INTO lake.db.k VALUES (250, 'a'), (1, 'b')")
     filled.sql("SELECT t.* FROM lake.db.t JOIN lake.db.k ON t.id = k.id WHERE k.name = 'a'").collect()
-    assert "parts to read" in shown(filled.spark, "BatchScan")
+    metrics = shown(filled.spark, f"BatchScan {filled.name}.db.t")
+    assert (metrics["parts skipped by join keys"], metrics["parts to read"]) == ("3", "2"), "of this execution's plan"
 
 
 NOOP: Callable[[Any], Any] = lambda writer: writer.format("noop")  # noqa: E731
@@ -88,6 +89,7 @@ def test_a_micro_batch_shows_what_it_skipped(filled: Lake, tmp_path: Path, sink:
     assert metrics["parts skipped in skipped segments"] == "2"
     assert metrics["table version"] == "3"
     assert metrics["size of the range"].endswith(("B", "KiB"))
+    assert "parts in the table" not in metrics, "the scan of the stream has none"
     filled.sql("INSERT INTO lake.db.t SELECT /*+ COALESCE(1) */ id, 'x' FROM range(300, 310)")
     metrics = run()
     assert (metrics["parts in the range"], metrics["parts to read"], metrics["table version"]) == ("1", "0", "4")

@@ -154,22 +154,19 @@ class LoadedTable(Indexed):
     def schema(self) -> Any:
         return self._struct
 
-    def columns(self, analysed: str | None) -> Any:
-        """Return [] so that Spark skips its stale-schema check; the scan validates the columns that it reads.
+    def columns(self, analysed: str) -> None:
+        """Note the schema of the table whose key in the bridge is ``analysed``, under which the plan was analyzed.
 
-        Return None if this Spark has no column ids. ``analysed`` is the bridge's key of the table under which the
-        plan was analyzed, None if that is this one.
+        Java answers Spark with no columns, so that Spark skips its stale-schema check: the scan validates the columns
+        that it reads.
         """
-        if not self._keeps_ids:
-            return None
-        before = self if analysed is None else self.bridge.target_of_key(analysed)
+        before = self.bridge.target_of_key(analysed)
         if (
             isinstance(before, LoadedTable)
             and before.head.table_id == self.head.table_id
             and before.head.schema is not None
         ):
             self.captured.add(before.head.schema.schema_id)
-        return []
 
     @cached_property
     def _struct(self) -> Any:

@@ -14,12 +14,14 @@ text for an enum's constant (its name) or for columns (``wire_format.listed`` of
   overloaded name.
 - ``java_constant = {"name": "", "toBatch": "filter"}``: methods without arguments whose answers Java caches.
   The value names the method, if any, after which the same thread calls again.
+- ``java_forgets = {"filter": ("reportDriverMetrics",)}``: answers given by ``implement_knowing`` that no longer hold
+  once a method was called.
 - ``java_identity``: text that is equal to that of another target exactly if both are equal, or None. Java
   compares the texts, and asks ``__eq__`` only where one is None.
 - ``java_made``: methods of one argument that Java may answer by itself (``Handler.makers``), and else asks for.
-- ``java_when_refreshed``: methods called only while Spark refreshes the tables of a plan before it runs, with
-  None for the table under which the plan was analysed, then with that one's key (``target_of_key``) for the
-  current table. Elsewhere, and if they return None, the interface's default runs.
+- ``java_when_refreshed``: methods that Java answers with an empty array while Spark refreshes the tables of a plan
+  before it runs. The current table's method then gets the key (``target_of_key``) of the table under which the plan was
+  analysed. Elsewhere, the interface's default runs.
 - ``java_when_option = {"loadTable": ("readChangeFeed",)}``: methods called, for numbers of arguments that
   ``target`` does not implement, if the last one is a map of options with such a key; else as above.
 
@@ -47,6 +49,7 @@ from tamis.spark.jvm_bridge.wire_format import NUL, items, listed
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
 Part = tuple[str, str, object]  # a constant method, the interface of its answer, and the target that implements it
+Known = tuple[Any, str, Any]  # a Java BiFunction that makes a map of answers, and the text and object that it gets
 _SOURCE = "tamis.DefaultSource"
 """The class that Spark loads for the format name ``tamis``."""
 
@@ -103,15 +106,15 @@ class Bridge:
         return self._tools.make(*described, alike), described[3]
 
     def implement_knowing(
-        self, interfaces: Sequence[str], target: object, known: Mapping[str, Any], part: Part | None = None
+        self, interfaces: Sequence[str], target: object, known: Known, part: Part | None = None
     ) -> tuple[Any, str]:
-        """Return what ``implement_with_key`` does. Java has the answers ``known`` already, and never asks for them.
+        """Return what ``implement_with_key`` does. Java has the answers that ``known`` makes, and asks for others only.
 
-        At most five: ``hashCode``, or methods of ``java_constant``. Their values are strings, Java objects or an int.
+        They are ``hashCode`` and answers of methods without arguments, until a method of ``java_forgets`` is called.
         ``part`` is one more, whose target has the hash of this one.
         """
         described = self._described(interfaces, target)
-        arguments = *described, ",".join(known), *[*known.values(), *[None] * 5][:5]
+        arguments = *described, *known
         if part is None:
             return self._tools.makeKnowing(*arguments), described[3]
         method, interface, inner = part

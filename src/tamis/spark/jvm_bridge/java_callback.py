@@ -104,6 +104,7 @@ def methods_of(kind: type) -> str:
         refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
         constant: Mapping[str, str] = getattr(kind, "java_constant", {})
         optional: Mapping[str, Sequence[str]] = getattr(kind, "java_when_option", {})
+        forgets: Mapping[str, Sequence[str]] = getattr(kind, "java_forgets", {})
         made: Sequence[str] = getattr(kind, "java_made", ())
         special = {*arities, *refreshed, *constant}
         names = [
@@ -113,6 +114,7 @@ def methods_of(kind: type) -> str:
         ]
         names += [f"{name}={until}" for name, until in constant.items()]
         names += [f"{name}!" for name in made]
+        names += ["^".join((name, *stale)) for name, stale in forgets.items()]
         names += [f"{name}/{count}" for name, counts in arities.items() for count in counts]
         names += [f"{name}?{key}" for name, keys in optional.items() for key in keys]
         known = _described_methods[kind] = ",".join([*names, *(f"{name}@" for name in refreshed)])

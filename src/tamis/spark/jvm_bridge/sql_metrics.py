@@ -34,7 +34,12 @@ def _made(owner: Bridge, metrics: list[tuple[Metric, int]]) -> Any:
     return owner.once("metrics", "maker", lambda: _maker(owner))(text)
 
 
-def _maker(owner: Bridge) -> Any:
+def define_metrics(owner: Bridge) -> None:
+    """Define the Java classes of metrics, which others may then be compiled against."""
     for name in ("TamisCount", "TamisBytes"):
         owner.define_beside(_PACKAGE + "CustomMetric", _PACKAGE + name)
+
+
+def _maker(owner: Bridge) -> Any:
+    define_metrics(owner)
     return owner.static(_PACKAGE + "TamisBytes", "made")

@@ -10,10 +10,11 @@ A Py4J call costs more than most of its content, so lists, trees and tasks cross
    and value of each, settings. Columns that a method returns: their names (``Handler.columns``).
    ``Pushed.orders``: column, direction, null ordering of each order. ``Pushed.aggregation``: number of groups, their
    columns, then function and column ("" for ``count(*)``) of each measure.
-2. *Words*: separated by NUL (``words``). ``Partitions.estimate``: six for each column (``scan_estimates``).
-   ``TamisBytes.made``: kind, name, description and value of each metric. ``Partitions.filters``: filters in prefix
-   order (``parquet_filter``). ``JoinPlanning`` asks whether keys are selective with column, the other scan's key and
-   its column, and for a scan that reads by keys with the number of keys, a space and the column.
+2. *Words*: separated by NUL (``words``). ``ScanAnswers.estimate``: bytes, rows, and six for each column
+   (``scan_estimates``). ``TamisBytes.made``: kind, name, description and value of each metric;
+   ``ScanAnswers.install``: the first three. ``Partitions.filters``: filters in prefix order (``parquet_filter``).
+   ``JoinPlanning`` asks whether keys are selective with column, the other scan's key and its column, and for a scan
+   that reads by keys with the number of keys, a space and the column.
 3. *Packed tasks*, big-endian as Java's ``DataInputStream`` reads them (``JAVA_INT``, ``JAVA_LONGS``).
    ``Partitions.python``: number of tasks; length and bytes of each. ``Partitions.files``: number of tasks; for each the
    number of files; for each file length and bytes of its URL, file size, start and length of the range.
@@ -21,6 +22,9 @@ A Py4J call costs more than most of its content, so lists, trees and tasks cross
    as words (number of other predicates; column, type and count of each predicate); the values as longs.
 5. *Lines*: ``Executions.drain`` gives one per scan, of ``EXECUTION_FIELDS`` separated by spaces.
 6. *Trees*: JSON, described in ``TreeText.java``, read by ``catalyst``.
+7. *Packed texts*: each after its length in UTF-16 units and a colon, so that one may hold any other form
+   (``packed_texts``). ``Handler.unpacked``. ``ScanAnswers``: method and answer of each. ``Partitions.apply``: files
+   (form 3, in Base64), words with URL and signature of each, schema, hints, and whether page indexes may be trusted.
 """
 
 from __future__ import annotations
@@ -56,3 +60,12 @@ def items(text: str | None) -> list[str]:
 def words(texts: Iterable[str]) -> str:
     """Return words in form 2."""
     return NUL.join(texts)
+
+
+def packed_texts(texts: Iterable[str]) -> str:
+    """Return texts in form 7."""
+    return "".join(f"{_units(text)}:{text}" for text in texts)
+
+
+def _units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

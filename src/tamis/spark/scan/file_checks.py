@@ -67,6 +67,20 @@ def check_files(parts: PartRefs, store: Store) -> bool:
     return whole
 
 
+def checked_already(parts: PartRefs, store: Store) -> tuple[list[Signature], bool] | None:
+    """The signatures of the files of ``parts``, and what ``check_files`` returns; None if it has to look at one."""
+    found: list[Signature] = []
+    whole = True
+    for row in zip(*(parts.table[name].to_pylist() for name in _COLUMNS), strict=True):
+        signature = _signature(Path(store.url, row[0]))
+        sound = _checked.get((store.url, *row, *signature)) if signature is not None else None
+        if signature is None or sound is None:
+            return None
+        found.append(signature)
+        whole = whole and sound
+    return found, whole
+
+
 def copy_obstacle(parts: PartRefs, selected: Schema, store: Store) -> str | None:
     """Reason not to use Spark's reader for the arrays of ``selected``, as a sentence, or None.
 

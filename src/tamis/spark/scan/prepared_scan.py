@@ -23,6 +23,7 @@ from tamis.spark.executors.partitions import Cut
 from tamis.spark.scan.file_checks import has_copied_elements
 from tamis.spark.scan.filter_contract import FilterContract
 from tamis.spark.scan.pushdown import exact
+from tamis.spark.scan.scan_answers import PackedFiles
 from tamis.spark.scan.scan_estimates import estimated_columns
 from tamis.world import world
 
@@ -73,6 +74,8 @@ class Preparation:
     rows: int
     offered_keys: str
     spark_reader_text: tuple[str, str]
+    packed_files: PackedFiles | None
+    filter_text: str | None
     identity: str | None = None
     """A text that the scans of one preparation share, which are equal; None if it is not remembered.
 
@@ -94,6 +97,8 @@ class Preparation:
             scan.rows,
             scan.offered_keys,
             scan.spark_reader_text,
+            scan.packed_files,
+            scan.filter_text,
         )
 
     def apply(self, scan: Scan) -> None:
@@ -102,6 +107,7 @@ class Preparation:
         scan.residual_reason, scan.obstacle = self.residual_reason, self.obstacle
         scan.contract, scan.cut, scan.bytes, scan.rows = self.contract, self.cut, self.bytes, self.rows
         scan.offered_keys, scan.spark_reader_text = self.offered_keys, self.spark_reader_text
+        scan.packed_files, scan.filter_text = self.packed_files, self.filter_text
         scan.java_identity = self.identity
 
     def again(self) -> Preparation:
@@ -158,6 +164,9 @@ def _size(kept: Preparation) -> int | None:
         return None
     nodes = sum(_NODE + _constants(node) for conjunct in plan.spec.conjuncts for node in conjunct.walk())
     texts = len(kept.answer) + len(kept.offered_keys) + sum(map(len, kept.spark_reader_text))
+    texts += len(kept.filter_text or "")
+    if kept.packed_files is not None:
+        texts += len(kept.packed_files.partitions) + sum(map(len, kept.packed_files.urls))
     fields = sum(1 for _ in plan.spec.schema.walk())
     size = int(plan.parts.table.nbytes) + nodes + texts + _FIELD * fields
     return None if size > _LARGEST else size + _OVERHEAD

@@ -52,7 +52,7 @@ def estimated_columns(schema: Schema) -> frozenset[int]:
 
 
 def column_statistics(plan: Plan, selected: Schema) -> str:
-    """Column statistics of the plan's parts, as ``Partitions.estimate`` reads them.
+    """Column statistics of the plan's parts, as ``ScanAnswers.estimate`` reads them.
 
     For each column: name, code, minimum, maximum, number of NULLs, number of distinct values. The bounds of
     an all-NULL column are empty. Bounds include deleted rows; live rows are assumed to have the same share of

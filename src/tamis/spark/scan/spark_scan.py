@@ -41,7 +41,7 @@ from tamis.spark.scan.native_audit import audit_native
 from tamis.spark.scan.node_metrics import NodeMetrics
 from tamis.spark.scan.prepared_scan import Preparation, may_be_remembered, planned, remembered_preparation
 from tamis.spark.scan.pushdown import NOTHING, foremost, pays
-from tamis.spark.scan.scan_estimates import column_statistics
+from tamis.spark.scan.scan_answers import answer_maker, estimate_text, known_answers, packed_files
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
 from tamis.spark.scan.scan_source import ScanRequest, Source
 from tamis.spark.scan.spark_batch import Batch, batch_part, made_reader, native_rows, packed, spark_reader_text
@@ -63,6 +63,10 @@ class Scan:
         "supportedCustomMetrics": "",
         "filterAttributes": "",
         "toBatch": "filter",
+    }
+    java_forgets: ClassVar = {
+        "filter": ("reportDriverMetrics",),
+        "toMicroBatchStream": ("reportDriverMetrics", "supportedCustomMetrics"),
     }
     """Answers that Java may cache: Spark describes each plan state to listeners, about sixty times per query.
 
@@ -100,11 +104,8 @@ class Scan:
 
     def java(self) -> Any:
         """Make a new Java object for the scan. Executions are identified by its key."""
-        known = {"readSchema": self.required, "hashCode": hash(self) & 0x7FFFFFFF}
-        if not self.changes_rows:  # such a scan may yet be narrowed
-            known |= {"columnarSupportMode": self.columnarSupportMode(), "description": self.description()}
-        if self.interfaces is KEYED:
-            known["filterAttributes"] = self.offered_keys
+        self.source.opening.charge(self.plan.report)
+        known = answer_maker(self._owner), known_answers(self), self.required
         made, key = self._owner.implement_knowing(self.interfaces, self, known, batch_part(self))
         self.register(key)
         return made
@@ -135,8 +136,7 @@ class Scan:
         """
         source = self.source
         self.filters = filters
-        self.filter_text = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
-        self._audited: Plan | None = None
+        self.audited: Plan | None = None
         """The plan with the audit's sample if Spark's reader reads: ``_audit`` checks it separately."""
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
         kind = self.options, self.positions, self.metadata, self.pushed, self.keyed
@@ -153,6 +153,7 @@ class Scan:
     def _preparation(self, plan: Plan | None = None) -> Preparation:
         """Run the funnel, unless its result ``plan`` is known, decide who reads the rows, and return the decisions."""
         source, options, selected, conjuncts = self.source, self.options, self.selected, self.filters.conjuncts
+        self.filter_text = " AND ".join(short_sql(c) for c in conjuncts) or None
         self.plan = self._shaped(plan or planned(self, conjuncts, replace(options, audit_percent=0.0)))
         self.residual_reason = native.residual_reason(
             self.plan, selected, source.schema, filtered=bool(conjuncts), owned=self.pushed.owned
@@ -165,7 +166,7 @@ class Scan:
         if options.audit_percent and plan is None:
             audited = planned(self, conjuncts, options)
             if self.native:
-                self._audited = audited
+                self.audited = audited
             else:
                 self.plan = self._shaped(audited)
         self.contract = self._contract()
@@ -173,6 +174,7 @@ class Scan:
         self.bytes, self.rows = self._sizes_of(self.plan)
         self.offered_keys = self._offered_keys()
         self.spark_reader_text = spark_reader_text(self) if self.native else ("", "")
+        self.packed_files = packed_files(self)
         self._tell_reader(self.plan)
         return Preparation.of(self)
 
@@ -258,14 +260,14 @@ class Scan:
         if not self.native:
             return False
         sound = check_files(plan.parts, self.source.store) and not native.has_repeated(self.selected)
-        if self._audited is not None and narrowed is None:
-            self._audit(self._audited, sound)
+        if self.audited is not None and narrowed is None:
+            self._audit(self.audited, sound)
         return sound
 
     def _audit(self, audited: Plan, pages: bool) -> None:
         """Audit what Spark's reader is about to read. After a violation, the Python reader reads instead."""
         reader = made_reader(self, pages)  # a separate one: after reading, Spark cannot send it to executors
-        self._audited = None
+        self.audited = None
         if not audit_native(audited, self.plan.report, lambda ref: native_rows(self, reader, ref)):
             audited.report.violations = self.plan.report.violations
             self.plan, self.obstacle = audited, "an audit found something wrong"
@@ -314,8 +316,7 @@ class Scan:
         )
 
     def estimateStatistics(self) -> Any:  # noqa: N802
-        columns = column_statistics(self.plan, self.selected) if self.cost_based else ""
-        return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows, columns)
+        return self._owner.helper("ScanAnswers").estimate(estimate_text(self))
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802
         return self._metrics.declared()

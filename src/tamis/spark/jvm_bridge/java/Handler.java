@@ -37,6 +37,8 @@ public final class Handler implements InvocationHandler {
      */
     private final Map constant;
     private final Map answers;
+    /** Lists of methods whose given answers no longer hold once the method that is the key was called. */
+    private final Map forgets;
     private final ThreadLocal moved = new ThreadLocal();
     /** The key of the table under which the relation was analysed that this thread is refreshing, or null. */
     private static final ThreadLocal analysed = new ThreadLocal();
@@ -44,10 +46,11 @@ public final class Handler implements InvocationHandler {
     /** Text that is equal to that of another object exactly if both are equal; null if only Python knows. */
     private final String same;
 
-    public Handler(BiFunction target, Set methods, Map constant, String key, Map answers, String same) {
+    public Handler(BiFunction target, Set methods, Map constant, Map forgets, String key, Map answers, String same) {
         this.target = target;
         this.methods = methods;
         this.constant = constant;
+        this.forgets = forgets;
         this.key = key;
         this.answers = answers;
         this.same = same;
@@ -87,6 +90,8 @@ public final class Handler implements InvocationHandler {
         }
         if (methods.contains(name) || methods.contains(name + "/" + count)) {
             try {
+                Object given = count == 0 && !constant.containsKey(name) ? answers.get(name) : null;
+                if (given != null) return given;
                 Object own = count == 0 && constant.containsKey(name) ? constant(method) : coerce(method.getReturnType(), call(name, args));
                 return own instanceof StructType ? schemaForReader((StructType) own) : own;
             } catch (Throwable error) {
@@ -96,10 +101,10 @@ public final class Handler implements InvocationHandler {
         if (methods.contains(name + "@")) {
             int frames = refreshFrames();
             if (frames > 0) {
-                String before = frames == 1 ? null : (String) analysed.get();
+                String before = frames == 1 ? key : (String) analysed.get();
                 analysed.set(frames == 1 ? key : null);
-                Object own = answer("1:" + name, before);
-                if (own != null) return coerce(method.getReturnType(), own);
+                if (frames > 1) answer("1:" + name, before == null ? key : before);
+                return Array.newInstance(method.getReturnType().getComponentType(), 0);
             }
         }
         if (count > 1 && args[count - 1] instanceof Map && hasOption(name, (Map) args[count - 1])) {
@@ -134,8 +139,9 @@ public final class Handler implements InvocationHandler {
             return coerce(method.getReturnType(), call(name, null));
         }
         Object known = answers.get(name);
-        if (known == null) {
-            known = call(name, null);
+        if (known == null || known instanceof Deferred) {
+            known = known == null ? null : ((Deferred) known).answer();
+            if (known == null) known = call(name, null);
             if (known instanceof Answers) {
                 Answers both = (Answers) known;
                 answers.putIfAbsent(both.name, both.other);
@@ -193,6 +199,8 @@ public final class Handler implements InvocationHandler {
 
     private Object call(String name, Object[] args) throws Throwable {
         if (constant.containsValue(name)) moved.set(name);
+        List stale = (List) forgets.get(name);
+        for (int i = 0; stale != null && i < stale.size(); i++) answers.remove(stale.get(i));
         int count = args == null ? 0 : args.length;
         Object[] sent = new Object[count];
         for (int i = 0; i < count; i++) sent[i] = args[i] instanceof Identifier ? text((Identifier) args[i]) : args[i];
@@ -267,7 +275,23 @@ public final class Handler implements InvocationHandler {
         return out;
     }
 
-    /** Returned by Python for a constant method: its answer, and that of another one. */
+    /** Returns the texts of form 7 (wire_format.py): each after its length in chars and a colon. */
+    public static List unpacked(String text) {
+        List out = new ArrayList();
+        for (int at = 0; at < text.length();) {
+            int start = text.indexOf(':', at) + 1;
+            at = start + Integer.parseInt(text.substring(at, start - 1));
+            out.add(text.substring(start, at));
+        }
+        return out;
+    }
+
+    /** A given answer that is made when it is first asked for. Python is asked if it is null. */
+    public interface Deferred {
+        Object answer() throws Exception;
+    }
+
+    /** Returned by Python for a constant method, or by Deferred: its answer, and that of another one. */
     public static final class Answers {
         private final Object answer;
         private final String name;

@@ -2,29 +2,35 @@ package tamis;
 
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
+import java.lang.ref.WeakReference;
 import java.math.BigDecimal;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker$;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
-import org.apache.spark.sql.connector.read.Statistics;
-import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetOptions;
@@ -44,102 +50,34 @@ import org.apache.spark.sql.sources.LessThanOrEqual;
 import org.apache.spark.sql.sources.Or;
 import org.apache.spark.sql.sources.StringStartsWith;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
 
 /**
- * Makes the objects that a scan returns to Spark: input partitions, Parquet readers, statistics.
+ * Makes the objects that a batch returns to Spark: input partitions and Parquet readers.
  *
  * Takes one packed byte array or text per object, because Py4J calls are too expensive to build them
- * piecemeal. Gives InputPartition[], PartitionReaderFactory and Statistics. Used by spark/scan/spark_scan.py,
- * spark_batch.py and spark/streaming/stream_read.py; spark/executors/partitions.py and
- * spark/scan/parquet_filter.py pack the input.
+ * piecemeal. Gives InputPartition[] and PartitionReaderFactory. Used by ScanAnswers, spark/scan/spark_batch.py and
+ * spark/streaming/micro_batch.py; spark/executors/partitions.py and spark/scan/parquet_filter.py pack the input.
  */
-public final class Partitions {
+public final class Partitions implements Function {
     private static final int MOST = 32;
+    private static final String SIGNED = "unix:size,lastModifiedTime,ctime,ino";
     /**
      * Forces the vectorized path of Spark's Parquet reader, whatever the session says: the row-based path
      * reads from the session, not from the settings passed here, whether to match columns by id.
      */
     private static final String[] OWN = {"spark.sql.parquet.enableVectorizedReader", "true", "spark.sql.parquet.enableNestedColumnVectorizedReader", "true"};
-    /** Hadoop settings of a scan, with the application id, to their broadcast. */
+    /** Settings of the session that Spark's reader looks up among those of Hadoop. */
+    private static final String[] FLAGS = {
+        "spark.sql.optimizer.nestedSchemaPruning.enabled", "spark.sql.caseSensitive", "spark.sql.parquet.binaryAsString",
+        "spark.sql.parquet.int96AsTimestamp", "spark.sql.parquet.inferTimestampNTZ.enabled", "spark.sql.legacy.parquet.nanosAsLong"
+    };
+    /** Hadoop settings of a query, with the application id, to the broadcasts of them by what a scan adds. */
     private final Map broadcasts = new Latest();
-
-    /** Size estimates of a scan for Spark's optimizer. */
-    public static final class Estimate implements Statistics {
-        private final long bytes;
-        private final long rows;
-        private final Map columns;
-
-        public Estimate(long bytes, long rows, Map columns) {
-            this.bytes = bytes;
-            this.rows = rows;
-            this.columns = columns;
-        }
-
-        public OptionalLong sizeInBytes() { return OptionalLong.of(bytes); }
-
-        public OptionalLong numRows() { return OptionalLong.of(rows); }
-
-        public Map columnStats() { return columns; }
-    }
-
-    /**
-     * Column statistics: bounds in Spark's internal form (null for an all-NULL column); distinct is -1 if
-     * unknown.
-     */
-    public static final class Known implements ColumnStatistics {
-        private final Object min;
-        private final Object max;
-        private final long nulls;
-        private final long distinct;
-
-        public Known(Object min, Object max, long nulls, long distinct) {
-            this.min = min;
-            this.max = max;
-            this.nulls = nulls;
-            this.distinct = distinct;
-        }
-
-        public Optional min() { return Optional.ofNullable(min); }
-
-        public Optional max() { return Optional.ofNullable(max); }
-
-        public OptionalLong nullCount() { return OptionalLong.of(nulls); }
-
-        public OptionalLong distinctCount() { return distinct < 0 ? OptionalLong.empty() : OptionalLong.of(distinct); }
-    }
-
-    /**
-     * Returns an estimate. {@code columns} lists, for each column with statistics, its name, type code,
-     * minimum, maximum, number of NULLs and number of distinct values (empty if unknown), all separated by
-     * NUL.
-     */
-    public Object estimate(long bytes, long rows, String columns) {
-        HashMap found = new HashMap();
-        String[] words = columns.isEmpty() ? new String[0] : columns.split("\0", -1);
-        for (int i = 0; i < words.length; i += 6) {
-            long distinct = words[i + 5].isEmpty() ? -1L : Long.parseLong(words[i + 5]);
-            Known known = new Known(value(words[i + 1], words[i + 2]), value(words[i + 1], words[i + 3]), Long.parseLong(words[i + 4]), distinct);
-            found.put(FieldReference.column(words[i]), known);
-        }
-        return new Estimate(bytes, rows, found);
-    }
-
-    private static Object value(String code, String text) {
-        if (text.isEmpty()) return null;
-        switch (code.charAt(0)) {
-            case 'b': return Byte.valueOf(text);
-            case 's': return Short.valueOf(text);
-            case 'i': return Integer.valueOf(text);
-            case 'l': return Long.valueOf(text);
-            case 'f': return Float.valueOf(text);
-            case 'd': return Double.valueOf(text);
-            default: return Decimal.apply(new BigDecimal(text));
-        }
-    }
+    /** The settings of the query that was planned last. */
+    private volatile Settings latest;
 
     /**
      * Returns partitions for Python workers. Input, big-endian: their number, then length and bytes of each.
@@ -204,51 +142,116 @@ public final class Partitions {
     }
 
     /**
+     * Returns the answer of planInputPartitions, made when Spark asks for it: filesAndParquet, or null if a file has
+     * changed. Input, in form 7 (wire_format.py): the files in Base64 (see files); words with the URL and the signature
+     * (file_checks.py) of each; the schema; the hints; whether page indexes may be trusted.
+     */
+    public Object apply(Object text) { return new CheckedFiles(this, Handler.unpacked((String) text)); }
+
+    private static final class CheckedFiles implements Handler.Deferred {
+        private final Partitions home;
+        private final List words;
+
+        CheckedFiles(Partitions home, List words) {
+            this.home = home;
+            this.words = words;
+        }
+
+        public Object answer() throws Exception {
+            String[] signed = ((String) words.get(1)).split("\0", -1);
+            for (int i = 0; i + 1 < signed.length; i += 2) if (!signed[i + 1].equals(signature(signed[i]))) return null;
+            byte[] packed = Base64.getDecoder().decode((String) words.get(0));
+            return home.filesAndParquet(packed, (String) words.get(2), (String) words.get(3), words.get(4).equals("true"), "createReaderFactory");
+        }
+
+        /** Returns size, modification time, change time and inode of a file; "" if it cannot be read here. */
+        private static String signature(String url) {
+            try {
+                Map found = Files.readAttributes(Path.of(URI.create(url)), SIGNED, new LinkOption[0]);
+                return found.get("size") + " " + nanos(found.get("lastModifiedTime")) + " " + nanos(found.get("ctime")) + " " + found.get("ino");
+            } catch (Exception error) { // also on a system without these attributes: Python checks the file
+                return "";
+            }
+        }
+
+        private static long nanos(Object time) { return ((FileTime) time).to(TimeUnit.NANOSECONDS); }
+    }
+
+    /**
      * Returns Spark's own Parquet reader for the columns of a schema (Spark's JSON, with column ids in field
      * metadata) and hints to skip by (see filters). {@code pages}: whether page indexes may be trusted.
      */
     public PartitionReaderFactory parquet(String schemaJson, String filter, boolean pages) {
-        SparkSession session = (SparkSession) SparkSession.active();
-        SQLConf conf = session.sessionState().conf().clone();
-        for (int i = 0; i < OWN.length; i += 2) conf.setConfString(OWN[i], OWN[i + 1]);
+        Settings settings = settings();
         StructType schema = (StructType) DataType.fromJson(schemaJson);
-        Configuration hadoop = session.sessionState().newHadoopConf();
-        hadoop.set("parquet.read.support.class", "org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport");
-        hadoop.set("org.apache.spark.sql.parquet.row.requested_schema", schemaJson);
-        hadoop.set("org.apache.spark.sql.parquet.row.attributes", schemaJson);
-        hadoop.set("spark.sql.session.timeZone", conf.sessionLocalTimeZone());
-        String[] flags = {
-            "spark.sql.optimizer.nestedSchemaPruning.enabled", "spark.sql.caseSensitive", "spark.sql.parquet.binaryAsString",
-            "spark.sql.parquet.int96AsTimestamp", "spark.sql.parquet.inferTimestampNTZ.enabled", "spark.sql.legacy.parquet.nanosAsLong"
-        };
-        for (int i = 0; i < flags.length; i++) hadoop.set(flags[i], conf.getConfString(flags[i]));
-        hadoop.setBoolean("parquet.page.verify-checksum.enabled", true);
-        if (!pages) hadoop.setBoolean("parquet.filter.columnindex.enabled", false);
-        hadoop.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
-        hadoop.setBoolean("spark.sql.parquet.fieldId.read.ignoreMissing", false);
         return new ParquetPartitionReaderFactory(
-            conf, broadcast(session, hadoop), schema, schema, new StructType(), filters(filter), scala.Option.empty(), new ParquetOptions(strict(), conf));
+            settings.conf, settings.broadcast(schemaJson, pages), schema, schema, new StructType(), filters(filter), scala.Option.empty(),
+            new ParquetOptions(strict(), settings.conf));
     }
 
-    /**
-     * Returns the broadcast of these settings, shared by all scans with equal settings: making it costs more
-     * than the rest of a scan's start. Sharing is safe, because readers copy the settings for each file and
-     * never change the original.
-     */
-    private synchronized Broadcast broadcast(SparkSession session, Configuration hadoop) {
-        Map said = new HashMap();
-        for (Iterator it = hadoop.iterator(); it.hasNext();) {
-            Map.Entry entry = (Map.Entry) it.next();
-            said.put(entry.getKey(), entry.getValue());
-        }
-        said.put("", session.sparkContext().applicationId());
-        Broadcast known = (Broadcast) broadcasts.get(said);
-        if (known == null) {
-            scala.reflect.ClassTag tag = scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class);
-            known = session.sparkContext().broadcast(new SerializableConfiguration(hadoop), tag);
-            broadcasts.put(said, known);
-        }
+    /** Returns the settings of the active session. All scans of a query that Spark is planning share them. */
+    private Settings settings() {
+        SparkSession session = (SparkSession) SparkSession.active();
+        scala.Option query = QueryPlanningTracker$.MODULE$.get();
+        Settings known = latest;
+        if (known != null && query.isDefined() && known.session == session && known.query.get() == query.get()) return known;
+        known = new Settings(session, query.isDefined() ? query.get() : null, broadcasts);
+        latest = query.isDefined() ? known : null;
         return known;
+    }
+
+    /** A session's settings at one time, as readers take them. */
+    private static final class Settings {
+        final SparkSession session;
+        final WeakReference query;
+        final SQLConf conf;
+        private final Configuration hadoop;
+        private final Map ofScans;
+
+        Settings(SparkSession session, Object query, Map broadcasts) {
+            this.session = session;
+            this.query = new WeakReference(query);
+            conf = session.sessionState().conf().clone();
+            for (int i = 0; i < OWN.length; i += 2) conf.setConfString(OWN[i], OWN[i + 1]);
+            hadoop = session.sessionState().newHadoopConf();
+            hadoop.set("parquet.read.support.class", "org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport");
+            hadoop.set("spark.sql.session.timeZone", conf.sessionLocalTimeZone());
+            for (int i = 0; i < FLAGS.length; i++) hadoop.set(FLAGS[i], conf.getConfString(FLAGS[i]));
+            hadoop.setBoolean("parquet.page.verify-checksum.enabled", true);
+            hadoop.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
+            hadoop.setBoolean("spark.sql.parquet.fieldId.read.ignoreMissing", false);
+            Map said = new HashMap();
+            for (Iterator it = hadoop.iterator(); it.hasNext();) {
+                Map.Entry entry = (Map.Entry) it.next();
+                said.put(entry.getKey(), entry.getValue());
+            }
+            said.put("", session.sparkContext().applicationId());
+            synchronized (broadcasts) {
+                Map known = (Map) broadcasts.get(said);
+                if (known == null) broadcasts.put(said, known = new Latest());
+                ofScans = known;
+            }
+        }
+
+        /**
+         * Returns the broadcast of these settings and those of a scan, shared by all scans with equal ones: making it
+         * costs more than the rest of a scan's start. Sharing is safe, because readers copy the settings for each file
+         * and never change the original.
+         */
+        Broadcast broadcast(String schemaJson, boolean pages) {
+            synchronized (ofScans) {
+                Broadcast known = (Broadcast) ofScans.get(pages + schemaJson);
+                if (known != null) return known;
+                Configuration own = new Configuration(hadoop);
+                own.set("org.apache.spark.sql.parquet.row.requested_schema", schemaJson);
+                own.set("org.apache.spark.sql.parquet.row.attributes", schemaJson);
+                if (!pages) own.setBoolean("parquet.filter.columnindex.enabled", false);
+                scala.reflect.ClassTag tag = scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class);
+                known = session.sparkContext().broadcast(new SerializableConfiguration(own), tag);
+                ofScans.put(pages + schemaJson, known);
+                return known;
+            }
+        }
     }
 
     private static final class Latest extends LinkedHashMap {

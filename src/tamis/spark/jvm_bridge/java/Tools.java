@@ -35,33 +35,28 @@ public final class Tools {
         protected boolean removeEldestEntry(Map.Entry eldest) { return size() > 100; }
     };
 
-    /** Makes an object that Python implements, as make does, with answers known beforehand: their names, separated by commas, and up to five. */
+    /**
+     * Makes an object that Python implements, as make does, and gives it the answers that "facts" makes of a text and
+     * an object: a map by the method's name.
+     */
     public Object makeKnowing(
-        String interfaces, String methods, BiFunction target, String key, String same, String names, Object a, Object b, Object c, Object d, Object e)
-        throws Exception {
-        return made(interfaces, methods, target, key, known(names, new Object[] {a, b, c, d, e}), same);
+        String interfaces, String methods, BiFunction target, String key, String same, BiFunction facts, String text, Object given) throws Exception {
+        return made(interfaces, methods, target, key, (Map) facts.apply(text, given), same);
     }
 
     /**
-     * As makeKnowing, and makes the answer of the method "part": another object that Python implements, whose hash code
-     * is that of the first.
+     * As makeKnowing, and makes the answer of the method "part": another object that Python implements. It gets the
+     * answers in the map that "facts" has made for that method, if any, and the hash code of the first.
      */
     public Object makeWithPart(
-        String interfaces, String methods, BiFunction target, String key, String same, String names, Object a, Object b, Object c, Object d, Object e,
+        String interfaces, String methods, BiFunction target, String key, String same, BiFunction facts, String text, Object given,
         String part, String partInterface, String partMethods, BiFunction partTarget, String partKey, String partSame)
         throws Exception {
-        Map known = known(names, new Object[] {a, b, c, d, e});
-        Map ofPart = new ConcurrentHashMap();
+        Map known = (Map) facts.apply(text, given);
+        Map ofPart = known.containsKey(part) ? (Map) known.get(part) : new ConcurrentHashMap();
         ofPart.put("hashCode", known.get("hashCode"));
         known.put(part, made(partInterface, partMethods, partTarget, partKey, ofPart, partSame));
         return made(interfaces, methods, target, key, known, same);
-    }
-
-    private static Map known(String names, Object[] values) {
-        Map known = new ConcurrentHashMap();
-        String[] each = names.split(",");
-        for (int i = 0; i < each.length; i++) known.put(each[i], values[i]);
-        return known;
     }
 
     public Object make(String interfaces, String methods, BiFunction target, String key, String same, String alike) throws Exception {
@@ -82,13 +77,19 @@ public final class Tools {
         for (int i = 0; i < names.length; i++) classes[i] = Class.forName(names[i], true, loader);
         Set answered = new HashSet();
         Map constant = new HashMap();
+        Map forgets = new HashMap();
         String[] entries = methods.split(",");
         for (int i = 0; i < entries.length; i++) {
+            String[] after = entries[i].split("\\^");
+            if (after.length > 1) {
+                forgets.put(after[0], Arrays.asList(after).subList(1, after.length));
+                continue;
+            }
             int at = entries[i].indexOf('=');
             answered.add(at < 0 ? entries[i] : entries[i].substring(0, at));
             if (at >= 0) constant.put(entries[i].substring(0, at), entries[i].substring(at + 1));
         }
-        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key, known, same));
+        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, forgets, key, known, same));
     }
 
     /**
