@@ -290,7 +290,7 @@ def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRef
     so that its rows are tested.
     """
     if not options.audit_percent or not filtered:
-        return PartRefs(sieved.parts.schema.empty_table(), np.zeros(0, dtype=np.bool_)), {}
+        return PartRefs(sieved.parts.slice(0, 0), np.zeros(0, dtype=np.bool_)), {}
     every = PartRefs(sieved.parts, np.zeros(len(sieved.keep), dtype=np.bool_))
     ids, sizes, budget = every.table["part_id"].to_pylist(), every.column("bytes"), options.audit_max_bytes
     chosen = np.zeros(len(ids), dtype=np.bool_)

@@ -30,7 +30,7 @@ A Py4J call costs more than most of its content, so lists, trees and tasks cross
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 NUL = "\0"
 JAVA_INT = struct.Struct(">i")
@@ -65,6 +65,11 @@ def words(texts: Iterable[str]) -> str:
 def packed_texts(texts: Iterable[str]) -> str:
     """Return texts in form 7."""
     return "".join(f"{_units(text)}:{text}" for text in texts)
+
+
+def packed_pairs(named: Mapping[str, str]) -> str:
+    """Return names and values in form 7."""
+    return packed_texts(text for pair in named.items() for text in pair)
 
 
 def _units(text: str) -> int:

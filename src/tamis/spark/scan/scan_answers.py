@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.engine.scan import Plan
 from tamis.errors import TamisError
-from tamis.spark.executors.partitions import local_url, pack_files
+from tamis.spark.executors.partitions import Cut, local_url, pack_files
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.sql_metrics import define_metrics
-from tamis.spark.jvm_bridge.wire_format import packed_texts, words
+from tamis.spark.jvm_bridge.wire_format import packed_pairs, packed_texts, words
 from tamis.spark.scan.file_checks import checked_already
 from tamis.spark.scan.join_keys import INTERFACE
 from tamis.spark.scan.native_reader import has_repeated
@@ -61,9 +62,9 @@ def known_answers(scan: Scan) -> str:
         if scan.audited is None and not scan.pushed.order:  # else it looks at parts before it runs
             reported = values(scan.plan.report)
             known["reportDriverMetrics"] = " ".join(str(reported[m.name]) for m in METRICS)
-            if files := _checked_files(scan):
-                known["toBatch"] = packed_texts(("planInputPartitions", files))
-    return packed_texts(text for pair in known.items() for text in pair)
+            if files := checked_files(scan, scan.plan, scan.packed_files):
+                known["toBatch"] = packed_pairs({"planInputPartitions": files})
+    return packed_pairs(known)
 
 
 def estimate_text(scan: Scan) -> str:
@@ -72,26 +73,27 @@ def estimate_text(scan: Scan) -> str:
     return words((str(max(scan.bytes, 1)), str(scan.rows), *([columns] if columns else ())))
 
 
-def packed_files(scan: Scan) -> PackedFiles | None:
-    """The files of ``scan``; None if another reader than Spark's reads them, or if they are many."""
-    parts = scan.plan.parts
-    if not scan.native or len(parts) > _MOST_FILES:
+def packed_files(scan: Scan, plan: Plan, cut: Cut) -> PackedFiles | None:
+    """The files of ``plan``, cut into tasks; None if another reader than Spark's reads them, or if they are many."""
+    if not scan.native or len(plan.parts) > _MOST_FILES:
         return None
-    url = local_url(scan.plan.spec.url)
-    partitions = base64.b64encode(pack_files(scan.tasks, url)).decode()
-    return PackedFiles(partitions, tuple(url(path) for path in parts.table["path"].to_pylist()))
+    url = local_url(plan.spec.url)
+    partitions = base64.b64encode(pack_files(cut.tasks(), url)).decode()
+    return PackedFiles(partitions, tuple(url(path) for path in plan.parts.table["path"].to_pylist()))
 
 
-def _checked_files(scan: Scan) -> str | None:
-    """What ``Partitions.apply`` reads; None if Python must check the files, or if Python's reader reads them."""
-    files = scan.packed_files
+def checked_files(scan: Scan, plan: Plan, files: PackedFiles | None) -> str | None:
+    """What ``Partitions.apply`` reads; None if Python must check the files, or if Python's reader reads them.
+
+    ``plan`` is that of the scan, or is made with the keys of a join.
+    """
     if files is None or not scan.native:
         return None
     try:
-        scan.plan.guard()
+        plan.guard()
     except TamisError:  # raised where Spark runs the scan
         return None
-    checked = checked_already(scan.plan.parts, scan.source.store)
+    checked = checked_already(plan.parts, scan.source.store)
     if checked is None:
         return None
     signatures, sound = checked

@@ -8,13 +8,13 @@ from tamis.engine.scan.skip_audit import strict
 from tamis.errors import InvalidInput
 from tamis.spark.executors.partitions import local_url, pack, pack_files
 from tamis.spark.executors.read_task import Fold, Read, Task
-from tamis.spark.jvm_bridge.wire_format import packed_texts
+from tamis.spark.jvm_bridge.wire_format import packed_pairs
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.scan import native_reader as native
 from tamis.spark.scan.join_keys import Narrowed
 from tamis.spark.scan.parquet_filter import filter_hints
 from tamis.spark.scan.python_source import python_reader
-from tamis.spark.scan.scan_answers import answer_maker
+from tamis.spark.scan.scan_answers import answer_maker, checked_files, packed_files
 from tamis.storage.files import PartRef
 
 if TYPE_CHECKING:
@@ -40,8 +40,12 @@ class Batch:
         """Whether page indexes may be trusted; false until they are checked."""
 
     def java(self) -> Any:
-        owner, known = self._scan._owner, packed_texts(("hashCode", str(hash(self) & 0x7FFFFFFF)))
-        return owner.implement_knowing((BATCH,), self, (answer_maker(owner), known, None))[0]
+        owner, known = self._scan._owner, {"hashCode": str(hash(self) & 0x7FFFFFFF)}
+        if self._narrowed is not None:  # Spark's reader needs no keys, which skip whole parts
+            plan = self._narrowed.plan
+            if files := checked_files(self._scan, plan, packed_files(self._scan, plan, self._narrowed.cut)):
+                known["planInputPartitions"] = files
+        return owner.implement_knowing((BATCH,), self, (answer_maker(owner), packed_pairs(known), None))[0]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed

@@ -174,7 +174,7 @@ class Scan:
         self.bytes, self.rows = self._sizes_of(self.plan)
         self.offered_keys = self._offered_keys()
         self.spark_reader_text = spark_reader_text(self) if self.native else ("", "")
-        self.packed_files = packed_files(self)
+        self.packed_files = packed_files(self, self.plan, self.cut)
         self._tell_reader(self.plan)
         return Preparation.of(self)
 
