@@ -21,6 +21,7 @@ from tamis.engine.part_reader import ReadSpec
 from tamis.engine.part_writer.write_part import WriteSpec
 from tamis.errors import InvalidInput, TamisError
 from tamis.storage.object_store import open_store
+from tamis.storage.object_store.location import locate
 from tamis.storage.object_store.storage_options import (
     AZURE,
     CLIENT,
@@ -32,6 +33,8 @@ from tamis.storage.object_store.storage_options import (
     is_storage_option,
     without_values,
 )
+from tamis.storage.object_store.store_backends import connect
+from tamis.world import SeededWorld, use
 from tests.storage.fake_s3 import FakeS3, serve
 
 SECRET = "pl4nted-s3cret"
@@ -176,3 +179,27 @@ def test_credentials_in_a_url_are_refused_unseen() -> None:
     assert "BAD_PATH" in text
     assert "@bucket" in text
     assert SECRET not in text
+
+
+def test_a_connection_is_shared_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    place, options = locate("s3://bucket/t"), {"region": "eu-west-1", "max_retries": 1}
+    first = connect(place, options)
+    assert connect(locate("s3://bucket/t"), dict(reversed(options.items()))) is first
+    assert connect(locate("s3://bucket/u"), options) is not first
+    assert connect(place, options | {"max_retries": "1"}) is not first
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "another")
+    assert connect(place, options) is not first
+    monkeypatch.delenv("AWS_SESSION_TOKEN")
+    monkeypatch.setenv("UNRELATED", "another")
+    assert connect(place, options) is first
+
+
+def test_a_connection_is_made_again_after_some_minutes() -> None:
+    """Files of credentials may have changed."""
+    place, clock = locate("s3://bucket/t"), SeededWorld(1)
+    with use(clock):
+        first = connect(place, {})
+        clock.sleep(290)
+        assert connect(place, {}) is first
+        clock.sleep(20)
+        assert connect(place, {}) is not first

@@ -26,18 +26,31 @@ from obstore.exceptions import (
 
 from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, TamisError
 from tamis.storage.object_store.location import Location
+from tamis.storage.object_store.lru_cache import LruCache
 from tamis.storage.object_store.server_refusals import refusal
-from tamis.storage.object_store.storage_options import BY_SCHEME, CLIENT, RETRIES, without_values
+from tamis.storage.object_store.storage_options import BY_SCHEME, CLIENT, PREFIXES, RETRIES, without_values
+from tamis.world import world
 
 _memory: dict[str, Any] = {}
 """The memory stores of this process, by name."""
+
+_SHARED_SECONDS = 300.0
+"""How long a connection is shared: the files from which credentials were read may change."""
+_ENVIRONMENT = (*PREFIXES, "http_proxy", "https_proxy", "all_proxy", "no_proxy")
+"""Beginnings of the variables from which ``obstore`` takes what the options do not say."""
+
+_connections = LruCache[tuple[float, Any]](1_000)
+"""When a remote store was connected to, and its connections, by location, options and environment.
+
+Each has a pool of its own: making it takes milliseconds, and its first request a handshake.
+"""
 
 _process: int | None = None
 """The process that made the first request."""
 
 
 def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = False) -> Any:
-    """Return the ``obstore`` store for ``location``.
+    """Return the ``obstore`` store for ``location``. Remote ones are shared for some minutes.
 
     Raises ``InvalidInput`` naming the option that is unknown or invalid, and ``FileNotFoundError`` for a
     missing local folder unless ``mkdir``.
@@ -49,6 +62,17 @@ def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = Fal
         return _memory.setdefault(location.bucket, obstore.store.MemoryStore())
     if location.scheme == "file":
         return _local(location, mkdir)
+    named = tuple(sorted((str(key), repr(value)) for key, value in options.items()))
+    around = ((k, v) for k, v in world().environment().items() if k.lower().startswith(_ENVIRONMENT))
+    request, now = (location, named, tuple(sorted(around))), world().monotonic()
+    found = _connections.get(request)
+    if found is None or not 0 <= now - found[0] < _SHARED_SECONDS:
+        found = now, _remote(location, options)
+        _connections.put(request, found, 1)
+    return found[1]
+
+
+def _remote(location: Location, options: Mapping[str, Any]) -> Any:
     config, retry = _split(options)
     extra: dict[str, Any] = {"retry_config": retry} if retry else {}
     prefix = location.path or None
