@@ -17,8 +17,9 @@ from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.scan import scan_execution
 from tamis.engine.scan.parallel_reader import ReadAhead
 from tamis.engine.scan.report.scan_report import Report
-from tamis.spark.scan import spark_scan
+from tamis.spark.scan import scan_answers, spark_batch, spark_scan
 from tamis.spark.scan.prepared_scan import remembered_preparation
+from tamis.spark.scan.scan_answers import checked_files
 from tamis.spark.scan.spark_scan import Scan
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.parquet import page_excerpt, parquet_part
@@ -52,6 +53,8 @@ COLLECTED = "blocks collected in a thread"
 """Blocks of embedded writes whose statistics a thread collected while they were encoded."""
 REMEMBERED = "scans planned before"
 """Scans of Spark whose plan was remembered from an equal scan."""
+GIVEN = "files given with the scan"
+"""Scans of Spark, and plans made with join keys, whose files Java got with them and checks itself."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
@@ -117,6 +120,8 @@ def watch() -> None:
         return found
 
     setattr(spark_scan, "remembered_preparation", remembered)  # noqa: B010
+    for module in (scan_answers, spark_batch):
+        setattr(module, "checked_files", given)  # noqa: B010
     of_block = CollectingThread.add
 
     def add(collecting: CollectingThread, block: pa.RecordBatch) -> None:
@@ -148,6 +153,12 @@ def encoded(column: Any, taken: Any = None) -> Any:
 def by_dictionary(*about: Any) -> Any:
     found = evaluated_by_dictionary(*about)
     _placed[BY_DICTIONARY] += found is not None
+    return found
+
+
+def given(*about: Any) -> Any:
+    found = checked_files(*about)
+    _placed[GIVEN] += found is not None
     return found
 
 
@@ -195,7 +206,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES, BY_DICTIONARY, COLLECTED, REMEMBERED):
+        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES, BY_DICTIONARY, COLLECTED, REMEMBERED, GIVEN):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
@@ -227,7 +238,7 @@ class Coverage:
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
         places = [
             feature
-            for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES, BY_DICTIONARY, COLLECTED, REMEMBERED)
+            for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES, BY_DICTIONARY, COLLECTED, REMEMBERED, GIVEN)
             if not self.features[feature]
         ]
         return [*pairs, *sources, *unread, *streams, *places]
