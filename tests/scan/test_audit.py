@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 import tamis
 from tamis.core.pruning import Decision
 from tamis.core.stats.json_paths.path_evidence import PathTable
-from tamis.engine.part_reader import lazy_reader
-from tamis.engine.scan import funnel, index_stage, metadata_aggregates
+from tamis.core.types import Schema
+from tamis.engine.part_reader import ReadCounters, ReadSpec, lazy_reader
+from tamis.engine.scan import funnel, index_stage, metadata_aggregates, skip_audit
 from tamis.engine.scan.limit_pruning import Ranked
-from tamis.engine.scan.skip_audit import sample
+from tamis.engine.scan.skip_audit import Proof, read_audited, sample
 from tamis.engine.secondary_index import choose
 from tamis.errors import CorruptData, InvalidInput
 from tamis.world import use
@@ -321,3 +322,28 @@ def test_the_sample_is_the_same_each_time_grows_with_the_percentage_and_fits(
     unbounded = [sample(ids, array, share, 10**9) for share in (percent / 2, percent, 100)]
     assert (unbounded[0] <= unbounded[1]).all()
     assert unbounded[2].all()
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["read to the end", "stopped"])
+@pytest.mark.parametrize("certain", [0, 2])
+def test_rows_that_are_kept_for_spark_disprove_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certain: int, stopped: bool
+) -> None:
+    """A reader keeps rows that it cannot judge; only those that match for certain are a violation."""
+    table = tamis.create(tmp_path / "t", pa.schema([("n", pa.int64())]))
+    table.append(pa.table({"n": range(5)}))
+    ref = next(iter(table.scan().plan().parts))
+
+    def kept(_: Any, spec: ReadSpec, __: Any) -> Any:
+        yield pa.record_batch({"n": pa.array(range(5 if spec.errors == "keep" else certain))})
+
+    monkeypatch.setattr(skip_audit, "read_part", kept)
+    spec = ReadSpec(url=str(tmp_path / "t"), schema=Schema(()), part_schemas={}, errors="keep")
+    found: list[str] = []
+    rows: Any = read_audited(ref, Proof.NONE, spec, ReadCounters(), lambda _, problem: found.append(problem))
+    assert len(next(rows)) == 5
+    if stopped:
+        rows.close()
+    else:
+        assert list(rows) == []
+    assert found == (["it was skipped, but 2 rows match"] if certain else [])

@@ -154,3 +154,15 @@ def test_statistics_are_collected_where_nothing_says_otherwise(filled: Lake) -> 
     frame.writeTo(name).append()
     assert known(-1) == 3
     assert filled.rows("SELECT count(*) FROM lake.db.t WHERE n = 105") == [(4,)]
+
+
+def test_rows_that_only_spark_can_judge_are_no_violation(lake: Lake) -> None:
+    """Python does not know the letter: readers keep its rows for Spark if they test this condition first."""
+    lake.sql("CREATE TABLE lake.db.odd (s STRING, t TIMESTAMP) USING tamis")
+    for time in ("TIMESTAMP'2024-01-02 16:00:00'", "CAST(NULL AS TIMESTAMP)"):
+        values = f"('\U0010ffff', {time}), ('b', {time})"
+        lake.sql(f"INSERT INTO lake.db.odd SELECT /*+ COALESCE(1) */ * FROM VALUES {values} v(s, t)")
+    table = "lake.db.odd WITH ('tamis.audit.percent' = '100', 'tamis.read.lazy' = 'native')"
+    for end, rows in (("IS NULL", 1), ("< DATE'2024-01-01'", 0), ("> DATE'2024-01-01'", 1)):
+        where = f"upper(s) NOT LIKE 'B%' AND last_day(CAST(t AS DATE)) {end}"
+        assert lake.rows(f"SELECT s FROM {table} WHERE {where}") == [("\U0010ffff",)] * rows
