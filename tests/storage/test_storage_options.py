@@ -181,12 +181,28 @@ def test_credentials_in_a_url_are_refused_unseen() -> None:
     assert SECRET not in text
 
 
+class Masked(str):
+    """A secret that does not show itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+    def __str__(self) -> str:
+        return "***"
+
+
 def test_a_connection_is_shared_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     place, options = locate("s3://bucket/t"), {"region": "eu-west-1", "max_retries": 1}
     first = connect(place, options)
     assert connect(locate("s3://bucket/t"), dict(reversed(options.items()))) is first
     assert connect(locate("s3://bucket/u"), options) is not first
     assert connect(place, options | {"max_retries": "1"}) is not first
+    secrets = [
+        connect(place, options | {"access_key_id": "a", "secret_access_key": Masked(text)}) for text in ("one", "two")
+    ]
+    assert [store.config["secret_access_key"] for store in secrets] == ["one", "two"]
     monkeypatch.setenv("AWS_SESSION_TOKEN", "another")
     assert connect(place, options) is not first
     monkeypatch.delenv("AWS_SESSION_TOKEN")

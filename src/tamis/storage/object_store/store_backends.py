@@ -62,7 +62,12 @@ def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = Fal
         return _memory.setdefault(location.bucket, obstore.store.MemoryStore())
     if location.scheme == "file":
         return _local(location, mkdir)
-    named = tuple(sorted((str(key), repr(value)) for key, value in options.items()))
+    named = tuple(
+        sorted(
+            (str(key), type(value).__name__, str.__str__(value) if isinstance(value, str) else repr(value))
+            for key, value in options.items()
+        )
+    )
     around = ((k, v) for k, v in world().environment().items() if k.lower().startswith(_ENVIRONMENT))
     request, now = (location, named, tuple(sorted(around))), world().monotonic()
     found = _connections.get(request)
