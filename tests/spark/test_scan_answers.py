@@ -82,6 +82,11 @@ def test_a_touched_file_is_checked_again(lake: Any, table: tamis.Table, calls: C
     assert calls["planInputPartitions"] == 1
 
 
+def test_an_option_of_streams_is_refused_for_checked_files_too(lake: Any, table: tamis.Table) -> None:
+    with pytest.raises(PySparkException, match="maxFilesPerTrigger belongs to"):
+        lake.spark.read.option("maxFilesPerTrigger", "1").table(f"{lake.name}.db.t").collect()
+
+
 def test_no_files_need_no_check(lake: Any, table: tamis.Table, calls: Counter[str]) -> None:
     lake.sql("CREATE TABLE lake.db.empty (n INT) USING tamis")
     assert lake.rows("SELECT n FROM lake.db.empty") == []

@@ -48,8 +48,11 @@ def _installed(owner: Bridge) -> Any:
     return made
 
 
-def known_answers(scan: Scan) -> str:
-    """Return the answers of ``scan`` that hold until Java forgets them, as ``ScanAnswers`` reads them."""
+def known_answers(scan: Scan, *, batch: bool) -> str:
+    """Return the answers of ``scan`` that hold until Java forgets them, as ``ScanAnswers`` reads them.
+
+    ``batch``: whether Java gets the batch too, and so may have its answers.
+    """
     known = {"hashCode": str(hash(scan) & 0x7FFFFFFF), "supportedCustomMetrics": ""}
     if not scan.changes_rows:  # such a scan may yet be narrowed
         known |= {
@@ -62,7 +65,7 @@ def known_answers(scan: Scan) -> str:
         if scan.audited is None and not scan.pushed.order:  # else it looks at parts before it runs
             reported = values(scan.plan.report)
             known["reportDriverMetrics"] = " ".join(str(reported[m.name]) for m in METRICS)
-            if files := checked_files(scan, scan.plan, scan.packed_files):
+            if batch and (files := checked_files(scan, scan.plan, scan.packed_files)):
                 known["toBatch"] = packed_pairs({"planInputPartitions": files})
     return packed_pairs(known)
 

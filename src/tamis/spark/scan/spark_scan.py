@@ -62,16 +62,13 @@ class Scan:
         "estimateStatistics": "",
         "supportedCustomMetrics": "",
         "filterAttributes": "",
-        "toBatch": "filter",
+        "toBatch": "filter",  # which brings join keys
     }
     java_forgets: ClassVar = {
         "filter": ("reportDriverMetrics",),
         "toMicroBatchStream": ("reportDriverMetrics", "supportedCustomMetrics"),
     }
-    """Answers that Java may cache: Spark describes each plan state to listeners, about sixty times per query.
-
-    ``toBatch`` is called again after ``filter``, which brings join keys.
-    """
+    """Answers that Java may cache: Spark describes each plan state to listeners, about sixty times per query."""
 
     def __init__(
         self,
@@ -105,8 +102,9 @@ class Scan:
     def java(self) -> Any:
         """Make a new Java object for the scan. Executions are identified by its key."""
         self.source.opening.charge(self.plan.report)
-        known = answer_maker(self._owner), known_answers(self), self.required
-        made, key = self._owner.implement_knowing(self.interfaces, self, known, batch_part(self))
+        batch = batch_part(self)
+        known = answer_maker(self._owner), known_answers(self, batch=batch is not None), self.required
+        made, key = self._owner.implement_knowing(self.interfaces, self, known, batch)
         self.register(key)
         return made
 

@@ -62,7 +62,9 @@ import org.apache.spark.util.SerializableConfiguration;
  * spark/streaming/micro_batch.py; spark/executors/partitions.py and spark/scan/parquet_filter.py pack the input.
  */
 public final class Partitions implements Function {
-    private static final int MOST = 32;
+    /** How many settings of sessions are kept, and how many broadcasts of each, which have 100 KB. */
+    private static final int MOST_SETTINGS = 4;
+    private static final int MOST_BROADCASTS = 32;
     private static final String SIGNED = "unix:size,lastModifiedTime,ctime,ino";
     /**
      * Forces the vectorized path of Spark's Parquet reader, whatever the session says: the row-based path
@@ -75,7 +77,7 @@ public final class Partitions implements Function {
         "spark.sql.parquet.int96AsTimestamp", "spark.sql.parquet.inferTimestampNTZ.enabled", "spark.sql.legacy.parquet.nanosAsLong"
     };
     /** Hadoop settings of a query, with the application id, to the broadcasts of them by what a scan adds. */
-    private final Map broadcasts = new Latest();
+    private final Map broadcasts = new Latest(MOST_SETTINGS);
     /** The settings of the query that was planned last. */
     private volatile Settings latest;
 
@@ -228,7 +230,7 @@ public final class Partitions implements Function {
             said.put("", session.sparkContext().applicationId());
             synchronized (broadcasts) {
                 Map known = (Map) broadcasts.get(said);
-                if (known == null) broadcasts.put(said, known = new Latest());
+                if (known == null) broadcasts.put(said, known = new Latest(MOST_BROADCASTS));
                 ofScans = known;
             }
         }
@@ -255,9 +257,14 @@ public final class Partitions implements Function {
     }
 
     private static final class Latest extends LinkedHashMap {
-        Latest() { super(16, 0.75f, true); }
+        private final int most;
 
-        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST; }
+        Latest(int most) {
+            super(16, 0.75f, true);
+            this.most = most;
+        }
+
+        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > most; }
     }
 
     /**
