@@ -114,4 +114,5 @@ def test_a_scan_is_planned_by_one_call(numbers: Lake, monkeypatch: pytest.Monkey
     assert sorted(numbers.rows("SELECT n FROM lake.db.collected WHERE n > 16")) == [(17,), (18,), (19,)]
     asked = dict(calls)
     assert asked["plannedScan"] == 1
+    asked.pop("run", None)  # the end of an execution, for report hooks of other tests
     assert set(asked) <= {"plannedScan", "loadTable", "loadRelation", "columns"}, asked
