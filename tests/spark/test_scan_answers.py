@@ -83,6 +83,7 @@ def test_a_touched_file_is_checked_again(lake: Any, table: tamis.Table, calls: C
 
 
 def test_an_option_of_streams_is_refused_for_checked_files_too(lake: Any, table: tamis.Table) -> None:
+    assert len(lake.rows("SELECT * FROM lake.db.t")) == 30  # so that all files are checked
     with pytest.raises(PySparkException, match="maxFilesPerTrigger belongs to"):
         lake.spark.read.option("maxFilesPerTrigger", "1").table(f"{lake.name}.db.t").collect()
 

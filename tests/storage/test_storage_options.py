@@ -198,7 +198,8 @@ def test_a_connection_is_shared_until_something_changes(monkeypatch: pytest.Monk
     first = connect(place, options)
     assert connect(locate("s3://bucket/t"), dict(reversed(options.items()))) is first
     assert connect(locate("s3://bucket/u"), options) is not first
-    assert connect(place, options | {"max_retries": "1"}) is not first
+    assert connect(place, options | {"max_retries": "1"}) is first, "it means the same"
+    assert connect(place, options | {"max_retries": 2}) is not first
     secrets = [
         connect(place, options | {"access_key_id": "a", "secret_access_key": Masked(text)}) for text in ("one", "two")
     ]

@@ -53,7 +53,8 @@ def known_answers(scan: Scan, *, batch: bool) -> str:
 
     ``batch``: whether Java gets the batch too, and so may have its answers.
     """
-    known = {"hashCode": str(hash(scan) & 0x7FFFFFFF), "supportedCustomMetrics": ""}
+    known = {"hashCode": str(hash(scan) & 0x7FFFFFFF)}
+    known["supportedCustomMetrics"] = ""  # the same of all scans: Java has them
     if not scan.changes_rows:  # such a scan may yet be narrowed
         known |= {
             "columnarSupportMode": scan.columnarSupportMode(),

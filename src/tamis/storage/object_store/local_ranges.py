@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Mapping, Sequence
 
 from tamis.storage.object_store.pooled_memory import POOLED, writable_memory
@@ -25,24 +24,22 @@ def readable_here(key: str, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def whole_here(path: str, key: str, most: int) -> bytes | None:
-    """Return the content of the file, or None if only the store can return it or say what is wrong.
+    """Return the content of the file, or None to leave it to the store, which may say what is wrong.
 
-    That is a file of more than ``most`` bytes too. Raises ``FileNotFoundError``.
+    None also for more than ``most`` bytes. Raises ``FileNotFoundError``.
     """
     if not readable_here(key, ()):
         return None
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe, which is no regular file, must not block
+        file = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         raise
     except OSError:
         return None
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > min(most, LARGEST):
-            return None
-        data = os.pread(file, found.st_size, 0)
-        return data if len(data) == found.st_size else None
+        size = os.fstat(file).st_size
+        data = os.pread(file, size, 0) if size <= min(most, LARGEST) else b""
+        return data if len(data) == size else None
     except OSError:
         return None
     finally:

@@ -62,23 +62,18 @@ def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = Fal
         return _memory.setdefault(location.bucket, obstore.store.MemoryStore())
     if location.scheme == "file":
         return _local(location, mkdir)
-    named = tuple(
-        sorted(
-            (str(key), type(value).__name__, str.__str__(value) if isinstance(value, str) else repr(value))
-            for key, value in options.items()
-        )
-    )
-    around = ((k, v) for k, v in world().environment().items() if k.lower().startswith(_ENVIRONMENT))
-    request, now = (location, named, tuple(sorted(around))), world().monotonic()
-    found = _connections.get(request)
+    config, retry = _split(options)
+    environment = {k: v for k, v in world().environment().items() if k.lower().startswith(_ENVIRONMENT)}
+    request = (location, *(frozenset(named.items()) for named in (config, retry, environment)))
+    found, now = _connections.get(request), world().monotonic()
     if found is None or not 0 <= now - found[0] < _SHARED_SECONDS:
-        found = now, _remote(location, options)
+        found = now, _remote(location, options, config, retry)
         _connections.put(request, found, 1)
     return found[1]
 
 
-def _remote(location: Location, options: Mapping[str, Any]) -> Any:
-    config, retry = _split(options)
+def _remote(location: Location, options: Mapping[str, Any], config: dict[str, Any], retry: dict[str, Any]) -> Any:
+    """Connect to a remote store by ``options``, which ``_split`` has split into ``config`` and ``retry``."""
     extra: dict[str, Any] = {"retry_config": retry} if retry else {}
     prefix = location.path or None
     try:

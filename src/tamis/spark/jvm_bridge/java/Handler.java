@@ -101,7 +101,7 @@ public final class Handler implements InvocationHandler {
         if (methods.contains(name + "@")) {
             int frames = refreshFrames();
             if (frames > 0) {
-                String before = frames == 1 ? key : (String) analysed.get();
+                String before = (String) analysed.get();
                 analysed.set(frames == 1 ? key : null);
                 if (frames > 1) answer("1:" + name, before == null ? key : before);
                 return Array.newInstance(method.getReturnType().getComponentType(), 0);
