@@ -110,6 +110,9 @@ class Model:
         self.spark.sql(f"SELECT {', '.join(made)} FROM (SELECT {', '.join(kept)} FROM ({select}))").write.parquet(path)
         schema = ", ".join(f"{column} {KINDS[kind].plain_sql}" for column, kind in self.columns.items())
         rows = self.spark.read.schema(schema).parquet(path)
+        # Spark pads CHAR where it reads tables. The optimizer proves `c <> c` false of a bare column, not of a padded
+        # one; without the padding, the query over the model would not evaluate a conjunct that fails.
+        rows = rows.selectExpr(*(f"{KINDS[kind].kept.format(c)} AS {c}" for c, kind in self.columns.items()))
         for column, kind in self.columns.items():
             if KINDS[kind].metadata:
                 rows = rows.withMetadata(column, dict(KINDS[kind].metadata))
