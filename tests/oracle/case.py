@@ -10,18 +10,20 @@ from tests.oracle import history as h
 from tests.oracle.embedded import misread, truths
 from tests.oracle.judges import Judge, compare
 from tests.oracle.lab import Built, Lab, StepFailed
+from tests.oracle.libraries import LibraryQuery, library_rows, misread_by
 from tests.oracle.query import Query
 from tests.oracle.settings import Settings, settled
 
 
 @dataclass(frozen=True)
 class Case:
-    """``query`` over the tables, or an embedded ``predicate`` over the first, or neither: the table itself differs."""
+    """``query`` over the tables, or an embedded ``predicate`` or a ``library`` over the first, or none: the table itself differs."""
 
     histories: tuple[h.History, ...]
     settings: Settings = field(default_factory=dict)
     query: Query | None = None
     predicate: str | None = None
+    library: LibraryQuery | None = None
     options: dict[str, Any] = field(default_factory=dict)
     limit: int = 3
 
@@ -30,6 +32,8 @@ class Case:
         with settled(lab.spark, self.settings):
             if self.query is not None:
                 return Judge(lab).differs(self.query, tables)
+            if self.library is not None:
+                return misread_by(tables[0], self.library, library_rows(lab, tables[0]))
             if self.predicate is not None:
                 wanted = truths(lab.spark, tables[0], [self.predicate])
                 return (
@@ -47,7 +51,7 @@ class Case:
                 tables.append(lab.build(history))
             return self.check(lab, tables)
         except StepFailed as failed:
-            return str(failed) if self.query is None and self.predicate is None else None
+            return str(failed) if self.query is None and self.predicate is None and self.library is None else None
         except Exception:
             return None  # no table: a history that was cut too far
         finally:
@@ -61,6 +65,8 @@ class Case:
         lines += [f"    settings={self.settings!r},"] if self.settings else []
         if self.query is not None:
             lines += [f"    query={self.query!r},"]
+        if self.library is not None:
+            lines += [f"    library={self.library!r},"]
         if self.predicate is not None:
             lines += [f"    predicate={self.predicate!r}, options={self.options!r}, limit={self.limit},"]
         return "\n".join([*lines, "))"])

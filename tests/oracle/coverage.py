@@ -25,6 +25,7 @@ from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.parquet import page_excerpt, parquet_part
 from tamis.storage.files.parquet.dictionary_texts import dictionary_values, plain_values
 from tests.oracle import streams as streams_of
+from tests.oracle.libraries import LIBRARY_FEATURES
 
 READERS = ("lazy", "eager", "mixed", "native", "metadata")
 LEVELS = ("segment", "part", "block", "index", "keys", "limit", "topk", "answered", "all match", "audited", "nothing")
@@ -238,7 +239,17 @@ class Coverage:
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
         places = [
             feature
-            for feature in (PLACE, STRIPES, WINDOWS, DICTIONARIES, BY_DICTIONARY, COLLECTED, REMEMBERED, GIVEN)
+            for feature in (
+                PLACE,
+                STRIPES,
+                WINDOWS,
+                DICTIONARIES,
+                BY_DICTIONARY,
+                COLLECTED,
+                REMEMBERED,
+                GIVEN,
+                *LIBRARY_FEATURES,
+            )
             if not self.features[feature]
         ]
         return [*pairs, *sources, *unread, *streams, *places]

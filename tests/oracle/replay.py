@@ -30,12 +30,13 @@ from tests.oracle.history import (
     Update,
     Widen,
 )
+from tests.oracle.libraries import LibraryQuery
 from tests.oracle.query import Query
 
 nan, inf = float("nan"), float("inf")
 
 __all__ = [
-    "Add", "Adopt", "Append", "Case", "Clause", "Compact", "Create", "DamageIndex", "Decimal", "Delete", "Drop", "ForgetSegments", "Format", "Index", "Merge", "Overwrite",
+    "Add", "Adopt", "Append", "Case", "Clause", "Compact", "Create", "DamageIndex", "Decimal", "Delete", "Drop", "ForgetSegments", "Format", "Index", "LibraryQuery", "Merge", "Overwrite",
     "Properties", "Query", "Rename", "Repair", "Restore", "Update", "Widen", "datetime", "inf", "nan", "show",
 ]  # fmt: skip
 

@@ -16,14 +16,15 @@ from tests.oracle.coverage import Coverage
 from tests.oracle.embedded import WAYS, misread, some_limit, some_options, truths
 from tests.oracle.judges import Answers, Judge
 from tests.oracle.lab import Built, Lab, StepFailed
+from tests.oracle.libraries import library_rows, misread_by, some_library_query
 from tests.oracle.predicates import Predicates
 from tests.oracle.queries import CORE_SHAPES, RARE_SHAPES, Queries
 from tests.oracle.query import Asked, Query
 from tests.oracle.settings import ALL_OFF, USUAL, Settings, settled, some_settings
 from tests.oracle.tables import Tables
 
-SETTINGS, QUERIES, FILTERS = 8, 12, 20
-"""Of a round: draws of settings, queries of each, and embedded filters over each table."""
+SETTINGS, QUERIES, FILTERS, LIBRARY_QUERIES = 8, 12, 20, 12
+"""Of a round: draws of settings, queries of each, and embedded filters and other libraries' queries over each table."""
 CORE = 0.5
 """Share of queries of the shapes that a scan takes over, or that bring it join keys."""
 BOTH_WAYS, RARE = 0.08, 0.02
@@ -129,8 +130,9 @@ class Oracle:
         rng, where = Random(f"{self.seed}/{number}"), f"seed {self.seed}, round {number}"
         tables = [built for i in range(2) if (built := self._table(rng, number * 2 + i, where)) is not None]
         try:
-            for built in tables:
+            for at, built in enumerate(tables):
                 self._filters(rng, built, where)
+                self._libraries(Random(f"{self.seed}/{number}/{at}"), built, where)
             for _ in range(SETTINGS if tables else 0):
                 if not self._time():
                     break
@@ -206,6 +208,20 @@ class Oracle:
                     Case((built.history,), settings, predicate=predicate, options=options, limit=limit), problem, where
                 )
         self.progress.coverage.take("embedded", {built.format}, built.features)
+
+    def _libraries(self, rng: Random, built: Built, where: str) -> None:
+        """What DuckDB, Polars and pyarrow find in the table."""
+        with settled(self.lab.spark, USUAL), self.progress.timed("libraries"):
+            plain = library_rows(self.lab, built)
+        for _ in range(LIBRARY_QUERIES):
+            query = some_library_query(rng, built)
+            if query is None or not self._time():
+                return
+            with self.progress.timed("libraries"):
+                problem = misread_by(built, query, plain)
+            self.progress.coverage.take("library", {built.format}, {*built.features, f"queries of {query.library}"})
+            if problem is not None:
+                self._found(Case((built.history,), dict(USUAL), library=query), problem, where)
 
     def _queries(self, rng: Random, tables: list[Built], settings: Settings, where: str) -> None:
         asked = [asked_of(f"oracle_t{i}", built) for i, built in enumerate(tables)]

@@ -110,8 +110,8 @@ def compared(sign: str, a: Any, b: Any) -> Any:
     return a >= b
 
 
-def built(form: Any, column: Any, constant: Any) -> Any:
-    """The expression of a library, of its functions for a column and for a constant."""
+def built(form: Any, column: Any, constant: Any, schema: pa.Schema = SCHEMA) -> Any:
+    """The expression of a library, of its functions for a column and for a constant; pyarrow's lists take their type from ``schema``."""
     match form:
         case ("compare", name, sign, value, flipped):
             if flipped:
@@ -128,14 +128,14 @@ def built(form: Any, column: Any, constant: Any) -> Any:
         case ("in", name, values):
             field = column(name)
             return (
-                field.isin(pa.array(values, SCHEMA.field(name).type)) if hasattr(field, "isin") else field.is_in(values)
+                field.isin(pa.array(values, schema.field(name).type)) if hasattr(field, "isin") else field.is_in(values)
             )
         case ("and", left, right):
-            return built(left, column, constant) & built(right, column, constant)
+            return built(left, column, constant, schema) & built(right, column, constant, schema)
         case ("or", left, right):
-            return built(left, column, constant) | built(right, column, constant)
+            return built(left, column, constant, schema) | built(right, column, constant, schema)
         case ("not", inner):
-            return ~built(inner, column, constant)
+            return ~built(inner, column, constant, schema)
     raise AssertionError(form)
 
 
