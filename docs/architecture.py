@@ -7,15 +7,14 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pyarrow as pa
+import source_tree
 
 import tamis
 
-SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 LAYERS = {
     "core": ("core.types", "core.schema", "core.expr", "core.pruning", "core.stats"),
     "storage": ("storage.object_store", "storage.commit_log", "storage.files"),
@@ -110,8 +109,8 @@ def _uses() -> dict[str, set[str]]:
     known = [layer for layers in LAYERS.values() for layer in layers]
     uses: dict[str, set[str]] = {layer: set() for layer in known}
     for layer in known:
-        for path in (SOURCE / layer.replace(".", "/")).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+        for path in (source_tree.SOURCE / layer.replace(".", "/")).rglob("*.py"):
+            for node in source_tree.nodes_of(path):
                 names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 uses[layer] |= {
                     o for name in names for o in known if f"{name}.".startswith(f"tamis.{o}.") and o != layer

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import architecture
@@ -17,13 +17,13 @@ import command_line
 import error_messages
 import examples
 import python_reference
+import source_tree
 import which_filters
 
 from tamis import errors
 from tamis.core.schema import history_checks
 
 HERE = Path(__file__).parent
-SOURCE = HERE.parent / "src" / "tamis"
 CATEGORIES = [kind for kind in vars(errors).values() if isinstance(kind, type) and kind.__mro__[1] is errors.TamisError]
 
 _HEAD = """# Errors
@@ -56,9 +56,8 @@ def codes() -> dict[str, set[str]]:
     Where the code is a parameter of the function around, each call of that function gives one. Raises ``ValueError`` naming what is neither.
     """
     found: dict[str, set[str]] = defaultdict(set, {kind: set(names) for kind, names in DERIVED.items()})
-    trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "errors.py"}
-    for path, tree in trees.items():
-        for function, kind, node in _errors(tree):
+    for path in _modules():
+        for function, kind, node in _errors(path):
             given = next((k.value for k in node.keywords if k.arg == "code"), None)
             if given is None:
                 found[kind].add(getattr(errors, kind).default_code)
@@ -69,20 +68,25 @@ def codes() -> dict[str, set[str]]:
             elif not (
                 isinstance(given, ast.Attribute) and given.attr == "code"
             ):  # another error's, counted where that is made
-                found[kind] |= _passed(function, given, trees.values(), path)
+                found[kind] |= _passed(function, given, path)
     return found
 
 
-def _errors(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | None, str, ast.Call]]:
-    """Each call of an error's class, with the function that it stands in and the name of the class."""
+def _modules() -> list[Path]:
+    """All modules but that of the errors themselves."""
+    return [path for path in source_tree.modules() if path != source_tree.SOURCE / "errors.py"]
+
+
+def _errors(path: Path) -> Iterator[tuple[ast.FunctionDef | None, str, ast.Call]]:
+    """Each call of an error's class in a module, with the function that it stands in and the name of the class."""
     names = {kind.__name__ for kind in CATEGORIES}
-    around = {id(node): f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for node in ast.walk(f)}
-    for node in ast.walk(tree):
+    around = source_tree.functions_around(path)
+    for node in source_tree.nodes_of(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
             yield around.get(id(node)), node.func.id, node
 
 
-def _passed(function: ast.FunctionDef | None, given: ast.expr, trees: Iterable[ast.Module], path: Path) -> set[str]:
+def _passed(function: ast.FunctionDef | None, given: ast.expr, path: Path) -> set[str]:
     """The values of the expression ``given`` for all that ``function`` is called with."""
     named = {node.id for node in ast.walk(given) if isinstance(node, ast.Name)}
     arguments = function.args.args if function else []
@@ -92,15 +96,12 @@ def _passed(function: ast.FunctionDef | None, given: ast.expr, trees: Iterable[a
     parameter, values = arguments[at].arg, set()
     if at >= len(arguments) - len(function.args.defaults):
         values.add(ast.literal_eval(function.args.defaults[at - len(arguments)]))
-    for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        if isinstance(call.func, ast.Name) and call.func.id == function.name:
-            value = (
-                call.args[at]
-                if at < len(call.args)
-                else next((k.value for k in call.keywords if k.arg == parameter), None)
-            )
-            if isinstance(value, ast.Constant):
-                values.add(value.value)
+    for call in source_tree.calls_by_name()[function.name]:
+        value = (
+            call.args[at] if at < len(call.args) else next((k.value for k in call.keywords if k.arg == parameter), None)
+        )
+        if isinstance(value, ast.Constant):
+            values.add(value.value)
     if not values:
         raise ValueError(f"{path}:{given.lineno}: nobody calls {function.name} by its name.")
     expression = compile(ast.Expression(given), str(path), "eval")
@@ -118,8 +119,7 @@ def errors_page() -> str:
 
 
 def messages_page() -> str:
-    trees = [ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "errors.py"]
-    return error_messages.page((kind, node) for tree in trees for _, kind, node in _errors(tree))
+    return error_messages.page((kind, node) for path in _modules() for _, kind, node in _errors(path))
 
 
 def design_page() -> str:

@@ -75,7 +75,8 @@ def _condition(rng: Random, kinds: Mapping[str, str], values: Mapping[str, list[
         return (word, _condition(rng, kinds, values, depth + 1), _condition(rng, kinds, values, depth + 1))
     if depth < 2 and draw < 0.5:
         return ("not", _condition(rng, kinds, values, depth + 1))
-    name = rng.choice(sorted(kinds))
+    doubles = [name for name, kind in kinds.items() if kind == "double"]  # libraries differ about NaN
+    name = rng.choice(doubles if doubles and rng.random() < 0.3 else sorted(kinds))
     if draw > 0.9 or not values[name]:
         return ("null", name, rng.random() < 0.5)
     if draw > 0.75:
