@@ -65,7 +65,7 @@ class AlreadyExists(TamisError, FileExistsError):
 
 
 class Conflict(TamisError, RuntimeError):
-    """Another commit changed what this operation relied on; nothing of this operation is visible."""
+    """Another commit, or the loss of an executor, changed what this operation relied on; nothing of it is visible."""
 
     default_code = "CONFLICT"
 

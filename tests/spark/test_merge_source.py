@@ -96,6 +96,41 @@ def test_files_that_are_replaced_meanwhile(made: Lake, tmp_path: Path, monkeypat
     assert sorted(row[0] for row in made.rows("SELECT id FROM lake.db.t WHERE v = 1")) == list(range(10))
 
 
+@pytest.mark.parametrize("how", ["sql", "upsert"])
+def test_a_lost_executor_is_named_and_the_statement_runs_again(
+    made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Spark forgets the blocks of the source's rows, as if their executor were gone."""
+    from tamis.spark.write import merge_pruning
+
+    folder = tmp_path / "computations"
+    folder.mkdir()
+    source = moving_rdd(made, folder)
+    source.createOrReplaceTempView("moving")
+    table, values = tamis.open(made.folder / "db" / "t"), merge_pruning._values
+
+    def lost(keys: Any) -> Any:
+        found = values(keys)
+        for rdd in dict(made.spark.sparkContext._jsc.getPersistentRDDs()).values():
+            rdd.unpersist(True)
+        return found
+
+    def run() -> None:
+        if how == "sql":
+            made.sql(MERGE)
+        else:
+            table.upsert(source, on=["id"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(merge_pruning, "_values", lost)
+        with pytest.raises(Exception, match=r"SOURCE_ROWS_LOST.*Run the statement again") as caught:
+            run()
+    assert how == "sql" or isinstance(caught.value, tamis.Conflict)
+    assert made.rows("SELECT count(*) FROM lake.db.t WHERE v = 1") == [(0,)]
+    run()
+    assert made.rows("SELECT count(*) FROM lake.db.t WHERE v = 1") == [(10,)]
+
+
 def test_several_source_rows_may_delete_the_same_row(made: Lake) -> None:
     """Spark allows it where an unconditional DELETE is the only clause of matched rows; so does the embedded merge."""
     made.sql(

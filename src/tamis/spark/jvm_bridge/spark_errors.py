@@ -93,5 +93,10 @@ def identifier(bridge: Bridge, names: Sequence[str]) -> Any:
     )
 
 
+def text_with_causes(error: BaseException) -> str:
+    """The text of an error of Spark with those of its causes, which PySpark shows only if it is configured to."""
+    return f"{error} {getattr(error, '_stackTrace', '')}"
+
+
 def _thrown(bridge: Bridge, name: str, argument: Any) -> JavaThrow:
     return JavaThrow(bridge.new(_ANALYSIS + name, argument))

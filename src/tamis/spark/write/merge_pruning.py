@@ -6,12 +6,38 @@ a MERGE without NOT MATCHED BY SOURCE.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, key_filter, supported
+from tamis.errors import Conflict
 from tamis.spark.jvm_bridge.catalyst import known, translate
 from tamis.spark.jvm_bridge.node_settings import zone_table
+from tamis.spark.jvm_bridge.spark_errors import text_with_causes
 from tamis.spark.write.session_frames import dataframe
+
+_LOST_BLOCK = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+"""Spark's condition for rows that were computed once and whose executor is gone."""
+
+
+@contextmanager
+def source_rows_kept(name: str) -> Iterator[None]:
+    """Raise ``Conflict`` (``SOURCE_ROWS_LOST``) if computed rows of a source are lost with their executor.
+
+    ``name``: the target. Computing them again here might give other rows, which the target's scan was not planned for.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _LOST_BLOCK not in text_with_causes(error):
+            raise
+        raise Conflict(
+            f"An executor was lost with rows of the source of the MERGE into {name}. Nothing was committed.",
+            code="SOURCE_ROWS_LOST",
+            name=name,
+            remedy="Run the statement again. If its source is a DataFrame that you checkpointed, compute that anew.",
+        ) from error
 
 
 def narrow(df: Any, table: Any, scan: Any) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
+from tamis.engine.scan import Options
 from tamis.errors import TamisError
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, metadata_struct
@@ -18,7 +19,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.write.generated_rows import check_numbers, without_kept
-from tamis.spark.write.merge_pruning import narrow
+from tamis.spark.write.merge_pruning import narrow, source_rows_kept
 from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.row_change_job import change_rows
 from tamis.spark.write.session_frames import dataframe, switches
@@ -149,18 +150,23 @@ class ChangeWrite(ChangeWriteBuilder):
         options = switches(df.sparkSession, table.bridge, self.options, table.head)
         try:
             if self.change.verb == "merge" and len(self.change.scans) == 1:
-                df = narrow(df, table, self.change.scans[0])
-            exact = self._local(df)
-            if self.change.verb != "delete":
-                check_numbers(df, table, [scan.java_key for scan in self.change.scans])
-            for scan in self.change.scans:
-                df = without_kept(df, table, scan.java_key)
-            table.result = self.metrics.result = change_rows(
-                df, table, self.change.verb, self.change.scans, options, exact=exact
-            )
+                with source_rows_kept(table.name()):
+                    self._run(narrow(df, table, self.change.scans[0]), options)
+            else:
+                self._run(df, options)
         except TamisError as error:
             table.failure = error
             raise
+
+    def _run(self, df: Any, options: Options) -> None:
+        """Run the changes in ``df`` and commit them."""
+        change, table = self.change, self.change.table
+        exact = self._local(df)
+        if change.verb != "delete":
+            check_numbers(df, table, [scan.java_key for scan in change.scans])
+        for scan in change.scans:
+            df = without_kept(df, table, scan.java_key)
+        table.result = self.metrics.result = change_rows(df, table, change.verb, change.scans, options, exact=exact)
 
     def _local(self, df: Any) -> bool:
         """Whether the statement depends only on the rows that it removes.
