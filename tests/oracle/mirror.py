@@ -15,6 +15,7 @@ from tamis.core.expr import filter_mask, parse, parse_value
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
+from tamis.core.types.char_values import char_length
 from tamis.engine.operations.rows.merge_plan import (
     BY_SOURCE,
     MATCHED,
@@ -48,10 +49,7 @@ def staged(values: Mapping[str, list[Any]], columns: h.Columns) -> pa.Table:
 
 
 def _fitted(kind: str, array: pa.Array) -> pa.Array:
-    """Pad the values of a CHAR."""
-    return (
-        pa.array([v if v is None else v.ljust(5) for v in array.to_pylist()], array.type) if kind == "char" else array
-    )
+    return _padded(array, 5 if kind == "char" else None)
 
 
 class Mirror:
@@ -149,8 +147,11 @@ class Mirror:
         self.rows = pa.concat_tables([kept, self._table(new)])
 
     def _table(self, arrays: Mapping[int, Any]) -> pa.Table:
+        """Rows of these columns; CHAR values are padded, as what is stored is."""
         arrow = to_arrow_schema(self.schema)
-        return pa.Table.from_arrays([_cast(arrays[f.id], arrow.field(f.name).type) for f in self.schema], schema=arrow)
+        made = [_cast(arrays[f.id], arrow.field(f.name).type) for f in self.schema]
+        made = [_padded(array, char_length(f.type)) for array, f in zip(made, self.schema, strict=True)]
+        return pa.Table.from_arrays(made, schema=arrow)
 
     def _merge(self, step: h.Merge, source: pa.Table) -> None:
         """Pairs of equal ``k`` that fulfil the rest of the condition; of the clauses of a kind the first whose condition is true takes a row."""
@@ -200,6 +201,13 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 def _cast(array: Any, kind: pa.DataType) -> Any:
     array = _one(array) if isinstance(array, pa.ChunkedArray) else array
     return array if array.type == kind else array.cast(kind)
+
+
+def _padded(array: pa.Array, length: int | None) -> pa.Array:
+    """Pad the values of a CHAR of this length."""
+    if length is None:
+        return array
+    return pa.array([v if v is None else v.ljust(length) for v in array.to_pylist()], array.type)
 
 
 def _action(clause: h.Clause) -> str:
