@@ -96,7 +96,7 @@ def _passed(function: ast.FunctionDef | None, given: ast.expr, path: Path) -> se
     parameter, values = arguments[at].arg, set()
     if at >= len(arguments) - len(function.args.defaults):
         values.add(ast.literal_eval(function.args.defaults[at - len(arguments)]))
-    for call in source_tree.calls_by_name()[function.name]:
+    for call in source_tree.calls_by_name().get(function.name, ()):
         value = (
             call.args[at] if at < len(call.args) else next((k.value for k in call.keywords if k.arg == parameter), None)
         )

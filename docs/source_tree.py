@@ -31,10 +31,10 @@ def functions_around(path: Path) -> Mapping[int, ast.FunctionDef]:
 
 @cache
 def calls_by_name() -> Mapping[str, list[ast.Call]]:
-    """All calls of functions that are named without a dot, by that name."""
+    """All calls of functions that are named without a dot, by that name. A name that is never called is missing."""
     found: dict[str, list[ast.Call]] = defaultdict(list)
     for path in modules():
         for node in nodes_of(path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 found[node.func.id].append(node)
-    return found
+    return dict(found)

@@ -65,7 +65,7 @@ class AlreadyExists(TamisError, FileExistsError):
 
 
 class Conflict(TamisError, RuntimeError):
-    """Another commit, or the loss of an executor, changed what this operation relied on; nothing of it is visible."""
+    """What this operation relied on was changed by another commit, or lost; nothing of this operation is visible."""
 
     default_code = "CONFLICT"
 

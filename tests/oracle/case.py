@@ -17,7 +17,7 @@ from tests.oracle.settings import Settings, settled
 
 @dataclass(frozen=True)
 class Case:
-    """``query`` over the tables, or an embedded ``predicate`` or a ``library`` over the first, or none: the table itself differs."""
+    """``query`` over the tables, or an embedded ``predicate`` or a ``library``'s query over the first. Where there is none, the table itself differs."""
 
     histories: tuple[h.History, ...]
     settings: Settings = field(default_factory=dict)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
@@ -33,10 +33,12 @@ VERBS = {
     "polars": ("rows", "rows", "count", "groups", "limit", "top", "distinct"),
     "pyarrow": ("rows", "rows", "count", "limit"),
 }
-LIBRARY_FEATURES = tuple(f"queries of {library}" for library in VERBS)
+LIBRARY_FEATURES = tuple(f"{what} of {library}" for library in VERBS for what in ("queries", "pushed filters"))
 LIMIT = 7
 
 Rows = list[tuple[Any, ...]]
+Types = tuple[tuple[str, str], ...]
+"""Names and types of columns."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ def some_library_query(rng: Random, table: Built) -> LibraryQuery | None:
 def _values(rng: Random, name: str, kind: str, samples: Mapping[str, list[Any]]) -> list[Any]:
     known = samples.get(name) or [KINDS[kind].value(rng.randrange(SPAN))]
     made = [rng.choice(known), rng.choice(known), KINDS[kind].value(rng.randrange(SPAN)), rng.choice(KINDS[kind].pool)]
-    return [v for v in made if v is not None]
+    there = [v for v in made if v is not None]
+    return [v.ljust(5) for v in there] if kind == "char" and rng.random() < 0.8 else there
 
 
 def _condition(rng: Random, kinds: Mapping[str, str], values: Mapping[str, list[Any]], depth: int = 0) -> Any:
@@ -86,27 +89,40 @@ def _condition(rng: Random, kinds: Mapping[str, str], values: Mapping[str, list[
 
 
 def misread_by(table: Built, query: LibraryQuery, plain: pa.Table) -> str | None:
-    """What is wrong with the answer over the table; None where nothing is, or where the library cannot say it."""
-    try:
-        wanted = _ANSWERS[query.library](plain, query, ours=False)
-        every = _ANSWERS[query.library](plain, _unlimited(query), ours=False)
-    except Exception:
-        return None
-    try:
-        found = _ANSWERS[query.library](table.open(), query, ours=True)
-    except Exception as error:
-        return f"{query}: raises {type(error).__name__}: {str(error)[:300]}"
-    return _difference(query, found, wanted, every)
-
-
-def _unlimited(query: LibraryQuery) -> LibraryQuery:
+    """What is wrong with the answer over the table, or with the reference, which must not fail; None where nothing is."""
+    wanted, found = _answer(query, plain, ours=False), _answer(query, table.open(), ours=True)
     rows = LibraryQuery(query.library, "rows", query.columns, query.condition)
-    return rows if query.verb == "limit" else query
+    every = _answer(rows, plain, ours=False) if query.verb == "limit" else wanted
+    for what, answer in (("the reference", wanted), ("the reference", every), ("the table", found)):
+        if isinstance(answer, str):
+            return f"{query}: {what} {answer}"
+    assert not isinstance(wanted, str)
+    assert not isinstance(found, str)
+    assert not isinstance(every, str)
+    if found[0] != wanted[0]:
+        return f"{query}: types {found[0]} and not {wanted[0]}"
+    return library_difference(query, found[1], wanted[1], every[1])
 
 
-def _difference(query: LibraryQuery, found: Rows, wanted: Rows, every: Rows) -> str | None:
-    if query.verb == "top" and found != wanted:
-        return f"{query}: {found} and not {wanted}"
+def pushed_feature(query: LibraryQuery) -> set[str]:
+    """The feature that the library's last scan of a table had a filter, if it had one."""
+    return {f"pushed filters of {query.library}"} if any(report.filter for report in tamis.reports(1)) else set()
+
+
+def _answer(query: LibraryQuery, source: Any, *, ours: bool) -> tuple[Types, Rows] | str:
+    """Columns and rows, or the error in words. A panic of Polars is no ``Exception``."""
+    try:
+        return _ANSWERS[query.library](source, query, ours=ours)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        return f"raises {type(error).__name__}: {str(error)[:300]}"
+
+
+def library_difference(query: LibraryQuery, found: Rows, wanted: Rows, every: Rows) -> str | None:
+    """What is wrong with ``found``; ``every``: the rows without the limit."""
+    if query.verb == "top":
+        return None if found == wanted else f"{query}: {found} and not {wanted}"
     if query.verb == "limit":
         invented = Counter(found) - Counter(every)
         sound = len(found) == len(wanted) and not invented
@@ -123,12 +139,21 @@ def library_rows(lab: Lab, table: Built) -> pa.Table:
     return rows.cast(pa.schema([schema.field(name).remove_metadata().with_nullable(True) for name in names]))
 
 
-def _tuples(rows: pa.Table) -> Rows:
+def smaller_library_queries(query: LibraryQuery) -> Iterator[LibraryQuery]:
+    """The query with a part of its condition, or with one column."""
+    if query.condition is not None:
+        parts = query.condition[1:] if query.condition[0] in {"and", "or", "not"} else ()
+        yield from (replace(query, condition=part) for part in (None, *parts))
+    if len(query.columns) > 1:
+        yield from (replace(query, columns=(name,)) for name in query.columns)
+
+
+def _answered(rows: pa.Table) -> tuple[Types, Rows]:
     columns = [[plain_value(v) for v in column.to_pylist()] for column in rows.columns]
-    return list(zip(*columns, strict=True))
+    return tuple((f.name, str(f.type)) for f in rows.schema), list(zip(*columns, strict=True))
 
 
-def _by_pyarrow(table: Any, query: LibraryQuery, *, ours: bool) -> Rows:
+def _by_pyarrow(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, Rows]:
     dataset = table.to_pyarrow_dataset() if ours else ds.dataset(table)
     schema = dataset.schema
 
@@ -139,13 +164,13 @@ def _by_pyarrow(table: Any, query: LibraryQuery, *, ours: bool) -> Rows:
     columns = list(query.columns)
     match query.verb:
         case "count":
-            return [(dataset.count_rows(filter=condition),)]
+            return (), [(dataset.count_rows(filter=condition),)]
         case "limit":
-            return _tuples(dataset.head(LIMIT, columns=columns, filter=condition))
-    return _tuples(dataset.to_table(columns=columns, filter=condition))
+            return _answered(dataset.head(LIMIT, columns=columns, filter=condition))
+    return _answered(dataset.to_table(columns=columns, filter=condition))
 
 
-def _by_polars(table: Any, query: LibraryQuery, *, ours: bool) -> Rows:
+def _by_polars(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, Rows]:
     pl = importlib.import_module("polars")
     frame = tamis.scan_polars(table) if ours else pl.from_arrow(table).lazy()
     if query.condition is not None:
@@ -164,10 +189,12 @@ def _by_polars(table: Any, query: LibraryQuery, *, ours: bool) -> Rows:
             frame = frame.select(query.columns).unique()
         case _:
             frame = frame.select(query.columns)
-    return [tuple(plain_value(v) for v in row) for row in frame.collect().rows()]
+    found = frame.collect()
+    types = tuple((name, str(kind)) for name, kind in found.schema.items())
+    return types, [tuple(plain_value(v) for v in row) for row in found.rows()]
 
 
-def _by_duckdb(table: Any, query: LibraryQuery, *, ours: bool) -> Rows:
+def _by_duckdb(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, Rows]:
     connection = importlib.import_module("duckdb").connect(config={"threads": 2})
     (table.to_duckdb(connection) if ours else connection.from_arrow(table)).create_view("asked")
     given: list[Any] = []
@@ -185,7 +212,7 @@ def _by_duckdb(table: Any, query: LibraryQuery, *, ours: bool) -> Rows:
     }[query.verb]
     if query.verb == "join":
         given.append(list(query.keys))
-    return _tuples(connection.sql(text, params=given).to_arrow_table())
+    return _answered(connection.sql(text, params=given).to_arrow_table())
 
 
 def _duckdb_text(form: Any, given: list[Any]) -> str:

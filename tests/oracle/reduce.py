@@ -15,6 +15,7 @@ from tamis.world import world
 from tests.oracle import history as h
 from tests.oracle.case import Case
 from tests.oracle.lab import Built, Lab
+from tests.oracle.libraries import smaller_library_queries
 from tests.oracle.query import EXACT, ORDERED, SOME, Query
 
 Fails = Callable[[Case], str | None]
@@ -91,6 +92,8 @@ def _smaller_question(case: Case) -> Iterator[Case]:
             tree = sqlglot.parse_one(text, read="databricks").find(exp.Where)
             if tree is not None:
                 yield replace(case, predicate=tree.this.sql("databricks"))
+    if case.library is not None:
+        yield from (replace(case, library=smaller) for smaller in smaller_library_queries(case.library))
     if case.query is not None:
         for position, statement in enumerate(case.query.before):
             head, mark, select = statement.partition(" AS SELECT ")

@@ -16,7 +16,7 @@ from tests.oracle.coverage import Coverage
 from tests.oracle.embedded import WAYS, misread, some_limit, some_options, truths
 from tests.oracle.judges import Answers, Judge
 from tests.oracle.lab import Built, Lab, StepFailed
-from tests.oracle.libraries import library_rows, misread_by, some_library_query
+from tests.oracle.libraries import library_rows, misread_by, pushed_feature, some_library_query
 from tests.oracle.predicates import Predicates
 from tests.oracle.queries import CORE_SHAPES, RARE_SHAPES, Queries
 from tests.oracle.query import Asked, Query
@@ -219,7 +219,8 @@ class Oracle:
                 return
             with self.progress.timed("libraries"):
                 problem = misread_by(built, query, plain)
-            self.progress.coverage.take("library", {built.format}, {*built.features, f"queries of {query.library}"})
+            met = {*built.features, f"queries of {query.library}", *pushed_feature(query)}
+            self.progress.coverage.take("library", {built.format}, met)
             if problem is not None:
                 self._found(Case((built.history,), dict(USUAL), library=query), problem, where)
 

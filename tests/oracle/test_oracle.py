@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,6 +19,7 @@ from tamis.world import world
 from tests.conftest import IN_CI, java_problem
 from tests.oracle import history as h
 from tests.oracle.judges import Answer, compare
+from tests.oracle.libraries import LibraryQuery, library_difference
 from tests.oracle.mutants import MUTANTS, ROOT
 from tests.oracle.python_answers import aggregated, ordered
 from tests.oracle.query import EXACT, ORDERED, SOME, Query
@@ -135,3 +137,22 @@ def test_every_mutant_still_has_its_place() -> None:
     lost = [f"{m.name}: {m.path}" for m in MUTANTS if (ROOT / "src" / "tamis" / m.path).read_text().count(m.old) != 1]
     assert not lost
     assert len({m.name for m in MUTANTS}) == len(MUTANTS) >= 60
+
+
+@pytest.mark.parametrize(
+    ("verb", "found", "problem"),
+    [
+        ("rows", [(1,), (2,), (2,)], None),
+        ("rows", [(1,), (2,)], "lost"),
+        ("rows", [(1,), (2,), (2,), (3,)], "invented"),
+        ("top", [(2,), (1,), (2,)], "and not"),
+        ("limit", [(2,), (2,), (1,)], None),
+        ("limit", [(1,), (2,)], "2 rows and not 3"),
+        ("limit", [(1,), (1,), (2,)], "invented"),
+    ],
+)
+def test_other_answers_of_libraries_are_seen(verb: str, found: list[tuple[Any, ...]], problem: str | None) -> None:
+    wanted = [(1,), (2,), (2,)]
+    said = library_difference(LibraryQuery("polars", verb, ("a",)), found, wanted, wanted)
+    assert (said is None) == (problem is None)
+    assert problem is None or problem in str(said)

@@ -18,14 +18,15 @@ from tamis.spark.jvm_bridge.spark_errors import text_with_causes
 from tamis.spark.write.session_frames import dataframe
 
 _LOST_BLOCK = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
-"""Spark's condition for rows that were computed once and whose executor is gone."""
+"""Spark's error condition for a missing block of a local checkpoint."""
 
 
 @contextmanager
-def source_rows_kept(name: str) -> Iterator[None]:
-    """Raise ``Conflict`` (``SOURCE_ROWS_LOST``) if computed rows of a source are lost with their executor.
+def lost_source_as_conflict(name: str) -> Iterator[None]:
+    """Raise ``Conflict`` (``SOURCE_ROWS_LOST``) if rows of a local checkpoint are gone. ``name``: the target.
 
-    ``name``: the target. Computing them again here might give other rows, which the target's scan was not planned for.
+    Computing the source again here might give other rows, which the target's scan was not planned for. The commit is
+    the last step of the block that needs Spark, so nothing was committed.
     """
     try:
         yield
@@ -33,10 +34,11 @@ def source_rows_kept(name: str) -> Iterator[None]:
         if _LOST_BLOCK not in text_with_causes(error):
             raise
         raise Conflict(
-            f"An executor was lost with rows of the source of the MERGE into {name}. Nothing was committed.",
+            f"Rows of the source of the MERGE into {name} are gone: their executor was lost, or they were unpersisted. "
+            "Nothing was committed.",
             code="SOURCE_ROWS_LOST",
             name=name,
-            remedy="Run the statement again. If its source is a DataFrame that you checkpointed, compute that anew.",
+            remedy="Run the statement again. If its source is a DataFrame that you checkpointed, checkpoint it again.",
         ) from error
 
 

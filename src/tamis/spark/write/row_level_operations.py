@@ -19,7 +19,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.write.generated_rows import check_numbers, without_kept
-from tamis.spark.write.merge_pruning import narrow, source_rows_kept
+from tamis.spark.write.merge_pruning import lost_source_as_conflict, narrow
 from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.row_change_job import change_rows
 from tamis.spark.write.session_frames import dataframe, switches
@@ -150,7 +150,7 @@ class ChangeWrite(ChangeWriteBuilder):
         options = switches(df.sparkSession, table.bridge, self.options, table.head)
         try:
             if self.change.verb == "merge" and len(self.change.scans) == 1:
-                with source_rows_kept(table.name()):
+                with lost_source_as_conflict(table.name()):
                     self._run(narrow(df, table, self.change.scans[0]), options)
             else:
                 self._run(df, options)
