@@ -111,7 +111,7 @@ def rows(default: int) -> int:
 
 
 def rounds() -> int:
-    return int(os.environ.get("BENCH_ROUNDS") or (2 if quick() else 4))
+    return int(os.environ.get("BENCH_ROUNDS") or (2 if quick() else 5))
 
 
 @contextmanager

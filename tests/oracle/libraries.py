@@ -1,6 +1,6 @@
 """Queries of DuckDB, Polars and pyarrow over a table, against the same library over the model's rows in memory.
 
-What a comparison means, also of NaN and of NULL, is the library's: it says it of both.
+The library decides what a comparison means, including one with NaN or NULL: it evaluates both sides.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LibraryQuery:
 
 
 def some_library_query(rng: Random, table: Built) -> LibraryQuery | None:
-    """A query over the columns that libraries compare; None where a table has none but its key."""
+    """A query over the columns that libraries compare; None if the table has only one."""
     kinds = {name: kind for name, kind in table.columns.items() if kind in ASKED_KINDS}
     if len(kinds) < 2:
         return None
@@ -90,33 +90,35 @@ def _condition(rng: Random, kinds: Mapping[str, str], values: Mapping[str, list[
 
 def misread_by(table: Built, query: LibraryQuery, plain: pa.Table) -> str | None:
     """What is wrong with the answer over the table, or with the reference, which must not fail; None where nothing is."""
-    wanted, found = _answer(query, plain, ours=False), _answer(query, table.open(), ours=True)
-    rows = LibraryQuery(query.library, "rows", query.columns, query.condition)
-    every = _answer(rows, plain, ours=False) if query.verb == "limit" else wanted
-    for what, answer in (("the reference", wanted), ("the reference", every), ("the table", found)):
-        if isinstance(answer, str):
-            return f"{query}: {what} {answer}"
-    assert not isinstance(wanted, str)
-    assert not isinstance(found, str)
-    assert not isinstance(every, str)
-    if found[0] != wanted[0]:
-        return f"{query}: types {found[0]} and not {wanted[0]}"
-    return library_difference(query, found[1], wanted[1], every[1])
+    try:
+        types, wanted = _answer(query, plain, ours=False)
+        every = _answer(replace(query, verb="rows"), plain, ours=False)[1] if query.verb == "limit" else wanted
+        found_types, found = _answer(query, table.open(), ours=True)
+    except _NoAnswer as failed:
+        return f"{query}: {failed}"
+    if found_types != types:
+        return f"{query}: types {found_types} and not {types}"
+    return library_difference(query, found, wanted, every)
 
 
 def pushed_feature(query: LibraryQuery) -> set[str]:
-    """The feature that the library's last scan of a table had a filter, if it had one."""
+    """The coverage feature for a filter that a library pushed down; empty if the last scan had no filter."""
     return {f"pushed filters of {query.library}"} if any(report.filter for report in tamis.reports(1)) else set()
 
 
-def _answer(query: LibraryQuery, source: Any, *, ours: bool) -> tuple[Types, Rows] | str:
-    """Columns and rows, or the error in words. A panic of Polars is no ``Exception``."""
+class _NoAnswer(Exception):
+    """A library failed; the text says on which side."""
+
+
+def _answer(query: LibraryQuery, source: Any, *, ours: bool) -> tuple[Types, Rows]:
+    """Columns and rows. Raises ``_NoAnswer`` for every error, also for a panic of Polars, which is no ``Exception``."""
     try:
         return _ANSWERS[query.library](source, query, ours=ours)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        return f"raises {type(error).__name__}: {str(error)[:300]}"
+        side = "the table" if ours else "the reference"
+        raise _NoAnswer(f"{side} raises {type(error).__name__}: {str(error)[:300]}") from error
 
 
 def library_difference(query: LibraryQuery, found: Rows, wanted: Rows, every: Rows) -> str | None:
@@ -155,12 +157,7 @@ def _answered(rows: pa.Table) -> tuple[Types, Rows]:
 
 def _by_pyarrow(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, Rows]:
     dataset = table.to_pyarrow_dataset() if ours else ds.dataset(table)
-    schema = dataset.schema
-
-    def constant(value: Any) -> pc.Expression:
-        return pc.scalar(value)
-
-    condition = None if query.condition is None else built(query.condition, pc.field, constant, schema)
+    condition = None if query.condition is None else built(query.condition, pc.field, pc.scalar, dataset.schema)
     columns = list(query.columns)
     match query.verb:
         case "count":
