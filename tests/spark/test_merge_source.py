@@ -34,11 +34,11 @@ def made(lake: Lake) -> Lake:
 
 
 def moved(rows: Any, folder: Path) -> list[tuple[int, int]]:
-    """Ten ids that lie elsewhere at each computation of a partition: 0 to 9, 25 to 34, 50 to 59 …"""
+    """Ten ids that lie elsewhere at each computation of a partition: 0 to 9, 25 to 34, 50 to 59, 75 to 84, 0 to 9 …"""
     list(rows)
     runs = len(list(folder.iterdir()))
     (folder / str(runs)).touch()
-    return [(runs * 25 + i, 1) for i in range(10)]
+    return [(runs % 4 * 25 + i, 1) for i in range(10)]
 
 
 def moving_rdd(lake: Lake, folder: Path) -> Any:
@@ -96,39 +96,85 @@ def test_files_that_are_replaced_meanwhile(made: Lake, tmp_path: Path, monkeypat
     assert sorted(row[0] for row in made.rows("SELECT id FROM lake.db.t WHERE v = 1")) == list(range(10))
 
 
+def lose_rows(made: Lake, monkeypatch: pytest.MonkeyPatch, *, times: int) -> None:
+    """Let Spark forget the blocks of the source's rows after its keys are known, as if their executor were gone."""
+    from tamis.spark.write import merge_pruning
+
+    values, losses = merge_pruning._values, iter(range(times))
+
+    def lost(keys: Any) -> Any:
+        found = values(keys)
+        if next(losses, None) is not None:
+            for rdd in dict(made.spark.sparkContext._jsc.getPersistentRDDs()).values():
+                rdd.unpersist(True)
+        return found
+
+    monkeypatch.setattr(merge_pruning, "_values", lost)
+
+
+def run_merge(made: Lake, source: Any, how: str) -> None:
+    if how == "sql":
+        source.createOrReplaceTempView("moving")
+        made.sql(MERGE)
+    else:
+        tamis.open(made.folder / "db" / "t").upsert(source, on=["id"])
+
+
 @pytest.mark.parametrize("how", ["sql", "upsert"])
-def test_a_lost_executor_is_named_and_the_statement_runs_again(
-    made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_source_whose_rows_are_lost_is_computed_again(
+    made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, times: int
 ) -> None:
-    """Spark forgets the blocks of the source's rows, as if their executor were gone."""
+    """Each computation has other keys: rows of one must not meet a target that was pruned by those of another."""
+    folder = tmp_path / "computations"
+    folder.mkdir()
+    lose_rows(made, monkeypatch, times=times)
+    run_merge(made, moving_rdd(made, folder), how)
+    last = len(list(folder.iterdir())) - 1
+    assert last == times + (how == "upsert")  # which computes the source once more, to look for duplicate keys
+    ids = [row[0] for row in made.rows("SELECT id FROM lake.db.t")]
+    assert len(ids) == len(set(ids)) == 100
+    changed = sorted(row[0] for row in made.rows("SELECT id FROM lake.db.t WHERE v = 1"))
+    assert changed == list(range(last % 4 * 25, last % 4 * 25 + 10))
+    (merge,) = list(tamis.open(made.folder / "db" / "t").history(1).to_pylist())
+    assert dict(merge["metrics"])["parts_read"] == 1, "the keys of the last computation prune the target"
+
+
+def test_a_later_source_may_have_too_many_keys(made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.spark.write import merge_pruning
 
     folder = tmp_path / "computations"
     folder.mkdir()
+    lose_rows(made, monkeypatch, times=1)
+    lost, calls = merge_pruning._values, []
+
+    def no_keys_later(keys: Any) -> Any:
+        calls.append(lost(keys))
+        return calls[0] if len(calls) == 1 else None
+
+    monkeypatch.setattr(merge_pruning, "_values", no_keys_later)
+    run_merge(made, moving_rdd(made, folder), "sql")
+    ids = [row[0] for row in made.rows("SELECT id FROM lake.db.t")]
+    assert len(calls) == 2
+    assert len(ids) == len(set(ids)) == 100
+    assert sorted(row[0] for row in made.rows("SELECT id FROM lake.db.t WHERE v = 1")) == list(range(25, 35))
+
+
+@pytest.mark.parametrize("how", ["sql", "upsert"])
+def test_a_source_that_is_lost_each_time_is_named(
+    made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    folder = tmp_path / "computations"
+    folder.mkdir()
     source = moving_rdd(made, folder)
-    source.createOrReplaceTempView("moving")
-    table, values = tamis.open(made.folder / "db" / "t"), merge_pruning._values
-
-    def lost(keys: Any) -> Any:
-        found = values(keys)
-        for rdd in dict(made.spark.sparkContext._jsc.getPersistentRDDs()).values():
-            rdd.unpersist(True)
-        return found
-
-    def run() -> None:
-        if how == "sql":
-            made.sql(MERGE)
-        else:
-            table.upsert(source, on=["id"])
-
     with monkeypatch.context() as patch:
-        patch.setattr(merge_pruning, "_values", lost)
+        lose_rows(made, patch, times=100)
         with pytest.raises(Exception, match=r"SOURCE_ROWS_LOST.*Run the statement again") as caught:
-            run()
+            run_merge(made, source, how)
     assert how == "sql" or isinstance(caught.value, tamis.Conflict)
+    assert len(list(folder.iterdir())) == 4 + (how == "upsert")
     assert made.rows("SELECT count(*) FROM lake.db.t WHERE v = 1") == [(0,)]
-    run()
-    assert made.rows("SELECT count(*) FROM lake.db.t WHERE v = 1") == [(10,)]
+    assert tamis.open(made.folder / "db" / "t").version == 4
 
 
 def test_several_source_rows_may_delete_the_same_row(made: Lake) -> None:

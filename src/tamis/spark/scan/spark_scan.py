@@ -117,14 +117,15 @@ class Scan:
         """
         return SCAN if self.changes_rows or self.pushed != NOTHING else KEYED
 
-    def narrow(self, conjuncts: tuple[Expr, ...]) -> None:
-        """Plan the scan again for rows that also satisfy ``conjuncts``. Call it before the scan is read.
+    def narrow(self, join_keys: tuple[Expr, ...]) -> None:
+        """Plan the scan again for rows that also satisfy ``join_keys``, in place of those of an earlier call.
 
-        The conjuncts hold the keys of a join that drops all other rows.
+        They hold the keys of a join that drops all other rows. Call it before Java asks for a batch.
         """
-        if conjuncts:
-            self.join_keys = (*self.join_keys, *conjuncts)
-            self._prepare(replace(self.filters, conjuncts=(*self.filters.conjuncts, *conjuncts)))
+        if join_keys != self.join_keys:
+            own = self.filters.conjuncts[: len(self.filters.conjuncts) - len(self.join_keys)]
+            self.join_keys = join_keys
+            self._prepare(replace(self.filters, conjuncts=(*own, *join_keys)))
             self.register(self.java_key)
 
     def _prepare(self, filters: Translation, plan: Plan | None = None) -> None:

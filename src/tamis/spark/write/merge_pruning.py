@@ -6,9 +6,8 @@ a MERGE without NOT MATCHED BY SOURCE.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, key_filter, supported
 from tamis.errors import Conflict
@@ -20,26 +19,36 @@ from tamis.spark.write.session_frames import dataframe
 _LOST_BLOCK = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 """Spark's error condition for a missing block of a local checkpoint."""
 
+MOST_COMPUTATIONS = 4
+"""How often the source of a MERGE is computed before the statement fails because its rows were lost each time."""
 
-@contextmanager
-def lost_source_as_conflict(name: str) -> Iterator[None]:
-    """Raise ``Conflict`` (``SOURCE_ROWS_LOST``) if rows of a local checkpoint are gone. ``name``: the target.
+_T = TypeVar("_T")
 
-    Computing the source again here might give other rows, which the target's scan was not planned for. The commit is
-    the last step of the block that needs Spark, so nothing was committed.
+
+def collect_narrowed(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T]) -> _T:
+    """Return ``collect`` of the rows of ``df``, a MERGE, whose target ``scan`` is planned by the source's keys.
+
+    If an executor is lost that held rows of the source, the source is computed again, and the target's scan is
+    planned by its new keys: it may be another source each time. So ``collect`` must not commit. Raises ``Conflict``
+    (``SOURCE_ROWS_LOST``) after ``MOST_COMPUTATIONS`` losses.
     """
-    try:
-        yield
-    except Exception as error:
-        if _LOST_BLOCK not in text_with_causes(error):
-            raise
-        raise Conflict(
-            f"Rows of the source of the MERGE into {name} are gone: their executor was lost, or they were unpersisted. "
-            "Nothing was committed.",
-            code="SOURCE_ROWS_LOST",
-            name=name,
-            remedy="Run the statement again. If its source is a DataFrame that you checkpointed, checkpoint it again.",
-        ) from error
+    for _ in range(MOST_COMPUTATIONS):
+        try:
+            return collect(narrow(df, table, scan))
+        except Exception as error:
+            if _LOST_BLOCK not in text_with_causes(error):
+                raise
+            lost = error
+            table.bridge.helper("RowLevel").forgetAnswers(df._jdf, scan.java_key)
+            scan.narrow(())
+    name = table.name()
+    raise Conflict(
+        f"Rows of the source of the MERGE into {name} are gone: their executor was lost, or they were "
+        "unpersisted. Nothing was committed.",
+        code="SOURCE_ROWS_LOST",
+        name=name,
+        remedy="Run the statement again. If its source is a DataFrame that you checkpointed, checkpoint it again.",
+    ) from lost
 
 
 def narrow(df: Any, table: Any, scan: Any) -> Any:

@@ -12,25 +12,24 @@ from tamis.engine.operations.rows.append import discard, write_spec
 from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.part_writer.identity_values import Numbering
 from tamis.engine.scan import Options
+from tamis.engine.secondary_index import Run
 from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
 from tamis.spark.executors.row_metadata import METADATA
 from tamis.spark.executors.write_task import refusal
 from tamis.spark.write.generated_rows import filled
-from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
 from tamis.spark.write.spark_write import arranged, map_rows
 
 _VERBS = {"delete": "delete rows of", "update": "update rows of", "merge": "merge rows into"}
 
 
-def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Options, *, exact: bool = False) -> Result:
-    """Run the changes in ``df`` and commit them. Commits nothing if nothing changes.
+def collect_changes(df: Any, table: Any, verb: str, options: Options) -> task.Changes:
+    """Run the changes in ``df``: write new rows, commit nothing, and return what is to be committed.
 
-    ``df`` has Spark's operation code, the table's columns, part and position. ``exact``: of the rows read,
-    the statement depends only on those that it removes (``Proposal.exact``).
+    ``df`` has Spark's operation code, the table's columns, part and position.
     """
-    head, snapshot = table.head, table.snapshot
+    head = table.head
     assert head.schema is not None
     if METADATA in df.columns and METADATA not in head.schema.names:  # the statement's condition names it
         df = df.drop(METADATA)
@@ -52,11 +51,24 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
             name=table.name(),
             remedy="Make the source's keys unique.",
         )
+    return found
+
+
+def row_change(verb: str, scans: list[Any], options: Options, *, exact: bool) -> RowChange:
+    """Return the change that a statement is about to make to the rows that ``scans`` read.
+
+    ``exact``: of the rows read, the statement depends only on those that it removes (``Proposal.exact``).
+    """
     conjuncts = scans[0].filters.conjuncts if len(scans) == 1 else ()
     change = RowChange(verb, read_set(conjuncts, options), conjuncts or None, exact=exact)
+    change.read = sum(len(scan.plan.parts) for scan in scans)
+    change.bytes_read = sum(scan.bytes_read for scan in scans)
+    return change
+
+
+def commit_changes(found: task.Changes, table: Any, change: RowChange, index_builder: Run) -> Result:
+    """Commit ``change`` with the rows that its job has ``found``. Commits nothing if nothing changes."""
     change.manifests = found.tables
     change.gone = found.removed
     change.inserted, change.updated, change.deleted = found.inserted, found.updated, found.deleted
-    change.read = sum(len(scan.plan.parts) for scan in scans)
-    change.bytes_read = sum(scan.bytes_read for scan in scans)
-    return change.land(table.store, snapshot, by_spark(df.sparkSession))[1]
+    return change.land(table.store, table.snapshot, index_builder)[1]

@@ -14,15 +14,17 @@ from typing import Any, ClassVar
 from tamis.engine.scan import Options
 from tamis.errors import TamisError
 from tamis.spark.catalog.loaded_table import LoadedTable
+from tamis.spark.executors.row_change_task import Changes
 from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, metadata_struct
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.write.generated_rows import check_numbers, without_kept
-from tamis.spark.write.merge_pruning import lost_source_as_conflict, narrow
+from tamis.spark.write.merge_pruning import collect_narrowed
 from tamis.spark.write.node_metrics import NodeMetrics
-from tamis.spark.write.row_change_job import change_rows
+from tamis.spark.write.row_change_job import collect_changes, commit_changes, row_change
 from tamis.spark.write.session_frames import dataframe, switches
+from tamis.spark.write.spark_index import by_spark
 
 _WRITE = "org.apache.spark.sql.connector.write."
 _CATALOG = "org.apache.spark.sql.connector.catalog."
@@ -149,11 +151,7 @@ class ChangeWrite(ChangeWriteBuilder):
         df = dataframe(java_df)
         options = switches(df.sparkSession, table.bridge, self.options, table.head)
         try:
-            if self.change.verb == "merge" and len(self.change.scans) == 1:
-                with lost_source_as_conflict(table.name()):
-                    self._run(narrow(df, table, self.change.scans[0]), options)
-            else:
-                self._run(df, options)
+            self._run(df, options)
         except TamisError as error:
             table.failure = error
             raise
@@ -161,12 +159,23 @@ class ChangeWrite(ChangeWriteBuilder):
     def _run(self, df: Any, options: Options) -> None:
         """Run the changes in ``df`` and commit them."""
         change, table = self.change, self.change.table
+        collect = partial(self._collect, options=options)
         exact = self._local(df)
+        if change.verb == "merge" and len(change.scans) == 1:
+            found = collect_narrowed(df, table, change.scans[0], collect)
+        else:
+            found = collect(df)
+        engine_change = row_change(change.verb, change.scans, options, exact=exact)
+        table.result = self.metrics.result = commit_changes(found, table, engine_change, by_spark(df.sparkSession))
+
+    def _collect(self, df: Any, options: Options) -> Changes:
+        """Write the new rows in ``df``. Commits nothing."""
+        change, table = self.change, self.change.table
         if change.verb != "delete":
             check_numbers(df, table, [scan.java_key for scan in change.scans])
         for scan in change.scans:
             df = without_kept(df, table, scan.java_key)
-        table.result = self.metrics.result = change_rows(df, table, change.verb, change.scans, options, exact=exact)
+        return collect_changes(df, table, change.verb, options)
 
     def _local(self, df: Any) -> bool:
         """Whether the statement depends only on the rows that it removes.

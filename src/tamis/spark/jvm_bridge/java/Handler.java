@@ -62,6 +62,11 @@ public final class Handler implements InvocationHandler {
         return handler == null ? null : handler.key;
     }
 
+    /** Makes a proxy ask Python again for all that it remembers, except its hash. */
+    public static void forgetAnswers(Object proxy) {
+        handlerOf(proxy).answers.keySet().retainAll(Collections.singleton("hashCode"));
+    }
+
     private static Handler handlerOf(Object object) {
         if (object == null || !Proxy.isProxyClass(object.getClass())) return null;
         InvocationHandler handler = Proxy.getInvocationHandler(object);

@@ -121,6 +121,18 @@ public final class RowLevel {
         };
     }
 
+    /** Makes the scan with this key answer anew, for it is about to be planned by other keys. */
+    public void forgetAnswers(org.apache.spark.sql.classic.Dataset rows, String key) {
+        forgetAnswers(rows.queryExecution().optimizedPlan(), key);
+    }
+
+    private static void forgetAnswers(LogicalPlan plan, String key) {
+        if (plan instanceof DataSourceV2ScanRelation && key.equals(Handler.keyOf(((DataSourceV2ScanRelation) plan).scan())))
+            Handler.forgetAnswers(((DataSourceV2ScanRelation) plan).scan());
+        Seq children = plan.children();
+        for (int i = 0; i < children.size(); i++) forgetAnswers((LogicalPlan) children.apply(i), key);
+    }
+
     /**
      * Whether a plan returns the same rows each time: projections, filters and unions over literal rows,
      * ranges and scans of Tamis tables (each pinned to a version), without user code or subqueries.
