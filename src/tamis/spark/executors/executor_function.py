@@ -70,7 +70,6 @@ def _self_contained() -> Callable[..., Any]:
     """
 
     def unpickle(payload: bytes, version: str, missing: str, differs: str) -> Any:
-        import gc
         import importlib
         import pickle
         import platform
@@ -81,9 +80,8 @@ def _self_contained() -> Callable[..., Any]:
             found = getattr(importlib.import_module(package), "__version__", None)  # None: some folder of that name
             if found == version:
                 function = pickle.loads(payload)  # noqa: S301  # made by the driver, sent by Spark like code
-                # Spark's worker collects garbage after each task, which takes 30 ms if it visits what is imported.
-                if "pyspark.worker" in sys.modules and not gc.get_freeze_count():
-                    gc.freeze()
+                if "pyspark.worker" in sys.modules:
+                    importlib.import_module("tamis.spark.executors.worker_process").prepare_worker()
                 return function
         except ModuleNotFoundError as error:
             found, package = None, error.name or package
