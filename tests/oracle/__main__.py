@@ -25,6 +25,9 @@ def main() -> int:
     parser.add_argument("--stop", action="store_true", help="stop at the first difference")
     parser.add_argument("--no-reduce", action="store_true")
     parser.add_argument(
+        "--libraries", action="store_true", help="only queries of DuckDB, Polars and pyarrow (small scale)"
+    )
+    parser.add_argument(
         "--switches",
         type=float,
         help="seconds of embedded filters before Spark starts; a sixth of the time unless told",
@@ -50,6 +53,7 @@ def main() -> int:
         command += (
             ["--stop"] * asked.stop
             + ["--no-reduce"] * asked.no_reduce
+            + ["--libraries"] * asked.libraries
             + ([f"--json={asked.json}"] if asked.json else [])
         )
         command += [] if asked.switches is None else [f"--switches={asked.switches}"]

@@ -17,7 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 import tamis
+from tamis.table.arrow_dataset import TamisDataset
+from tamis.table.duckdb_source import DuckDbDataset
+from tamis.table.polars_source import lazy_frame
 from tests.oracle import history as h
+from tests.oracle.embedded import OPTIONS
 from tests.oracle.judges import plain_value
 from tests.oracle.kinds import KINDS, SPAN
 from tests.oracle.lab import Built, Lab
@@ -43,13 +47,18 @@ Types = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class LibraryQuery:
-    """``condition``: a form of ``foreign_filters``, or None. ``keys``: values of the first column for a join."""
+    """``condition``: a form of ``foreign_filters``, or None. ``keys``: values of the first column for a join. ``options``: of the scan below."""
 
     library: str
     verb: str
     columns: tuple[str, ...]
     condition: Any = None
     keys: tuple[Any, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def scan(self, table: Any) -> Any:
+        """The scan that the library narrows."""
+        return table.scan(options=dict(self.options))
 
 
 def some_library_query(rng: Random, table: Built) -> LibraryQuery | None:
@@ -61,7 +70,8 @@ def some_library_query(rng: Random, table: Built) -> LibraryQuery | None:
     library = rng.choice(tuple(VERBS))
     columns = tuple(rng.sample(sorted(kinds), rng.randrange(1, len(kinds) + 1)))
     condition = _condition(rng, kinds, values) if rng.random() < 0.85 else None
-    return LibraryQuery(library, rng.choice(VERBS[library]), columns, condition, tuple(values[columns[0]]))
+    options = tuple((key, rng.choice(values)) for key, values in OPTIONS.items() if rng.random() < 0.25)
+    return LibraryQuery(library, rng.choice(VERBS[library]), columns, condition, tuple(values[columns[0]]), options)
 
 
 def _values(rng: Random, name: str, kind: str, samples: Mapping[str, list[Any]]) -> list[Any]:
@@ -142,12 +152,14 @@ def library_rows(lab: Lab, table: Built) -> pa.Table:
 
 
 def smaller_library_queries(query: LibraryQuery) -> Iterator[LibraryQuery]:
-    """The query with a part of its condition, or with one column."""
+    """The query with a part of its condition, with one column, or without options."""
     if query.condition is not None:
         parts = query.condition[1:] if query.condition[0] in {"and", "or", "not"} else ()
         yield from (replace(query, condition=part) for part in (None, *parts))
     if len(query.columns) > 1:
         yield from (replace(query, columns=(name,)) for name in query.columns)
+    if query.options:
+        yield replace(query, options=())
 
 
 def _answered(rows: pa.Table) -> tuple[Types, Rows]:
@@ -156,7 +168,7 @@ def _answered(rows: pa.Table) -> tuple[Types, Rows]:
 
 
 def _by_pyarrow(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, Rows]:
-    dataset = table.to_pyarrow_dataset() if ours else ds.dataset(table)
+    dataset = TamisDataset(query.scan(table)) if ours else ds.dataset(table)
     condition = None if query.condition is None else built(query.condition, pc.field, pc.scalar, dataset.schema)
     columns = list(query.columns)
     match query.verb:
@@ -169,7 +181,7 @@ def _by_pyarrow(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, 
 
 def _by_polars(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, Rows]:
     pl = importlib.import_module("polars")
-    frame = tamis.scan_polars(table) if ours else pl.from_arrow(table).lazy()
+    frame = lazy_frame(query.scan(table)) if ours else pl.from_arrow(table).lazy()
     if query.condition is not None:
         frame = frame.filter(built(query.condition, pl.col, pl.lit))
     first = query.columns[0]
@@ -193,7 +205,8 @@ def _by_polars(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, R
 
 def _by_duckdb(table: Any, query: LibraryQuery, *, ours: bool) -> tuple[Types, Rows]:
     connection = importlib.import_module("duckdb").connect(config={"threads": 2})
-    (table.to_duckdb(connection) if ours else connection.from_arrow(table)).create_view("asked")
+    source = DuckDbDataset(query.scan(table)) if ours else table
+    connection.from_arrow(source).create_view("asked")
     given: list[Any] = []
     where = "" if query.condition is None else f" WHERE {_duckdb_text(query.condition, given)}"
     listed, first = ", ".join(f'"{name}"' for name in query.columns), f'"{query.columns[0]}"'

@@ -51,9 +51,10 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
             "--seed",
             str(seed),
             "--switches",
-            str(3 if mutant.spark else 0.8 * seconds),
+            str(3 if mutant.spark or mutant.libraries else 0.8 * seconds),
             "--stop",
             "--no-reduce",
+            *(["--libraries"] if mutant.libraries else []),
         ]
         began = world().monotonic()
         try:
@@ -68,12 +69,12 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
     first = re.search(r"^WRONG \((.*?)\): (.*)$", said, re.MULTILINE)
     by = f"{first[1]}: {first[2][:200]}" if first else " ".join(error)[:200]
     killed = first is not None
-    if first is not None and not passes(first[1], seconds):
+    if first is not None and not passes(first[1], seconds, libraries=mutant.libraries):
         killed, by = False, f"the source itself fails there: {by}"
     return {"mutant": mutant.name, "path": mutant.path, "killed": killed, "seconds": spent, "by": by}
 
 
-def passes(where: str, seconds: float) -> bool:
+def passes(where: str, seconds: float, *, libraries: bool) -> bool:
     """Whether the source without a mutant passes where a mutant was seen: a difference that is there anyway kills nothing. The tour is passed by every run."""
     found = re.search(r"seed (\d+), (table|round) (\d+)", where)
     if found is None:
@@ -93,6 +94,7 @@ def passes(where: str, seconds: float) -> bool:
         str(seconds / 60),
         "--switches",
         "0.01",
+        *(["--libraries"] if libraries else []),
     ]
     command = ["tests.oracle.switches", seed, number] if kind == "table" else [*again, "--stop", "--no-reduce"]
     ran = subprocess.run(

@@ -19,6 +19,11 @@ class Mutant:
     spark: bool = False
     """Only queries through Spark can tell."""
 
+    @property
+    def libraries(self) -> bool:
+        """Whether only queries of other libraries can tell."""
+        return self.path.startswith("table/")
+
 
 def _mutants(path: str, *changes: tuple[str, str, str], spark: bool = False) -> list[Mutant]:
     return [Mutant(name, path, old, new, spark or path.startswith("spark/")) for name, old, new in changes]
@@ -261,5 +266,40 @@ MUTANTS: tuple[Mutant, ...] = (
         "engine/operations/streaming/stream_source.py",
         ("a micro-batch passes over a part", "run.between(run.ordinal(start), run.ordinal(end))", "run.between(run.ordinal(start) + (start.index > 0), run.ordinal(end))"),
         spark=True,
+    ),
+    *_mutants(
+        "table/expression_filters.py",
+        ("a constant on the left is not mirrored", '"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"', '"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"'),
+        ("a conjunct that is left out is no conjunct", "finds no such column\n            exact = False", "finds no such column\n            exact = exact and True"),
+        ("NaN is above all numbers in pyarrow", "and not self._nan_is_greatest:", "and self._nan_is_greatest:"),
+        ("one conjunct is enough", "found.extend(conjuncts(_Translation(schema, nan_is_greatest).predicate(part)))", "found[:] = conjuncts(_Translation(schema, nan_is_greatest).predicate(part))"),
+    ),
+    *_mutants(
+        "table/arrow_dataset.py",
+        ("pyarrow's filter is taken for exact", "left = None if found.exact else condition", "left = None"),
+        ("columns of pyarrow's filter are not read", "        needed = _needed(columns, left)\n", "        needed = _needed(columns, None)\n"),
+    ),
+    *_mutants(
+        "table/duckdb_source.py",
+        ("texts lose their order with their dictionary", "if wanted == DICTIONARY_TEXT else plain_array(array)", "if wanted == DICTIONARY_TEXT else plain_array(array)[::-1]"),
+    ),
+    *_mutants(
+        "table/polars_source.py",
+        ("Polars's filter is taken for exact", "        if found.exact:\n            predicate = None\n", "        predicate = None\n"),
+        ("a limit is one row short", "limit=n_rows)", "limit=n_rows and max(n_rows - 1, 1))"),
+        ("texts are taken in another order", ".gather(polars.from_arrow(batch[name].indices))", ".gather(polars.from_arrow(batch[name].indices).reverse())"),
+    ),
+    *_mutants(
+        "table/polars_expressions.py",
+        ("NOT is lost in Polars", '_UNARY = {"Not": "not", ', '_UNARY = {"Not": "is_not_null", '),
+        ("comparisons of Polars include their bound", '"Lt": "lt",', '"Lt": "le",'),
+    ),
+    *_mutants(
+        "table/arrow_expressions.py",
+        ("comparisons of pyarrow leave out their bound", '"less_equal": "le"', '"less_equal": "lt"'),
+    ),
+    *_mutants(
+        "table/narrowed_scan.py",
+        ("a library's filter keeps one conjunct", "every = (*scan.conjuncts, *conjuncts)", "every = tuple(conjuncts[:1])"),
     ),
 )  # fmt: skip

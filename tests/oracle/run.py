@@ -23,7 +23,7 @@ from tests.oracle.query import Asked, Query
 from tests.oracle.settings import ALL_OFF, USUAL, Settings, settled, some_settings
 from tests.oracle.tables import Tables
 
-SETTINGS, QUERIES, FILTERS, LIBRARY_QUERIES = 8, 12, 20, 12
+SETTINGS, QUERIES, FILTERS, LIBRARY_QUERIES, MORE_LIBRARY_QUERIES = 8, 12, 20, 12, 60
 """Of a round: draws of settings, queries of each, and embedded filters and other libraries' queries over each table."""
 CORE = 0.5
 """Share of queries of the shapes that a scan takes over, or that bring it join keys."""
@@ -65,10 +65,13 @@ class Progress:
 
 
 class Oracle:
-    """``tell`` is called with each finding as it comes."""
+    """``tell`` is called with each finding as it comes. ``libraries``: ask nothing but what other libraries ask, and more of that."""
 
-    def __init__(self, lab: Lab, seed: int, tell: Callable[[Found], None], progress: Progress) -> None:
+    def __init__(
+        self, lab: Lab, seed: int, tell: Callable[[Found], None], progress: Progress, *, libraries: bool = False
+    ) -> None:
         self.lab, self.seed, self.tell, self.progress = lab, seed, tell, progress
+        self.libraries = libraries
         self.judge = Judge(lab)
         self._end = self._last = 0.0
 
@@ -86,7 +89,8 @@ class Oracle:
         self._end = world().monotonic() + seconds
         self._last = self._end + gap_seconds
         number = first
-        self.tour(stop)
+        if not self.libraries:
+            self.tour(stop)
         while self._time() and not stop(self.progress):
             self.round(number)
             number += 1
@@ -131,8 +135,11 @@ class Oracle:
         tables = [built for i in range(2) if (built := self._table(rng, number * 2 + i, where)) is not None]
         try:
             for at, built in enumerate(tables):
-                self._filters(rng, built, where)
+                if not self.libraries:
+                    self._filters(rng, built, where)
                 self._libraries(Random(f"{self.seed}/{number}/{at}"), built, where)
+            if self.libraries:
+                return
             for _ in range(SETTINGS if tables else 0):
                 if not self._time():
                     break
@@ -213,7 +220,7 @@ class Oracle:
         """What DuckDB, Polars and pyarrow find in the table."""
         with settled(self.lab.spark, USUAL), self.progress.timed("libraries"):
             plain = library_rows(self.lab, built)
-        for _ in range(LIBRARY_QUERIES):
+        for _ in range(MORE_LIBRARY_QUERIES if self.libraries else LIBRARY_QUERIES):
             query = some_library_query(rng, built)
             if query is None or not self._time():
                 return

@@ -1,4 +1,4 @@
-"""The small scale: ``python -m tests.oracle.small MINUTES SEED ROUND [--stop] [--no-reduce] [--switches=SECONDS] [--gap-minutes=M] [--json=PATH]``, with the sizes turned down by the environment."""
+"""The small scale: ``python -m tests.oracle.small MINUTES SEED ROUND [--stop] [--no-reduce] [--switches=SECONDS] [--gap-minutes=M] [--libraries] [--json=PATH]``, with the sizes turned down by the environment."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
             print(f"WRONG ({found.where}, {world().monotonic() - began:.0f} s): {found.problem[:500]}", flush=True)
 
         gaps = next((float(a.partition("=")[2]) for a in arguments if a.startswith("--gap-minutes=")), 0.0)
-        oracle = Oracle(lab, seed, tell, quick)
+        oracle = Oracle(lab, seed, tell, quick, libraries="--libraries" in arguments)
         progress = oracle.run(
             60 * minutes - (world().monotonic() - began),
             first,
