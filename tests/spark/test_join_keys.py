@@ -256,16 +256,16 @@ def test_few_keys_are_read_by_our_reader(keyed: Any, new: Callable[[], list[Repo
 
 
 def test_row_changes_read_all(keyed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.spark.write.row_level_operations import RowChange
+    from tamis.spark.write.row_level_operations import RowLevelStatement
 
-    changes: list[RowChange] = []
-    original = RowChange.newScanBuilder
+    changes: list[RowLevelStatement] = []
+    original = RowLevelStatement.newScanBuilder
 
-    def watched(self: RowChange, options: Any) -> Any:
+    def watched(self: RowLevelStatement, options: Any) -> Any:
         changes.append(self)
         return original(self, options)
 
-    monkeypatch.setattr(RowChange, "newScanBuilder", watched)
+    monkeypatch.setattr(RowLevelStatement, "newScanBuilder", watched)
     keyed.sql("CREATE TABLE keyed.db.changing (big BIGINT, word STRING) USING tamis")
     keyed.sql("INSERT INTO keyed.db.changing SELECT big, word FROM keyed_dim WHERE sel = 0")
     keyed.sql(

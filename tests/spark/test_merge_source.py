@@ -96,17 +96,23 @@ def test_files_that_are_replaced_meanwhile(made: Lake, tmp_path: Path, monkeypat
     assert sorted(row[0] for row in made.rows("SELECT id FROM lake.db.t WHERE v = 1")) == list(range(10))
 
 
-def lose_rows(made: Lake, monkeypatch: pytest.MonkeyPatch, *, times: int) -> None:
-    """Let Spark forget the blocks of the source's rows after its keys are known, as if their executor were gone."""
+def lose_rows(made: Lake, monkeypatch: pytest.MonkeyPatch, *, times: int, before_keys: bool = False) -> None:
+    """Let Spark forget the blocks of the source's rows once its keys are known, or before, as if their executor were gone."""
     from tamis.spark.write import merge_pruning
 
     values, losses = merge_pruning._values, iter(range(times))
 
-    def lost(keys: Any) -> Any:
-        found = values(keys)
+    def forget() -> None:
         if next(losses, None) is not None:
             for rdd in dict(made.spark.sparkContext._jsc.getPersistentRDDs()).values():
                 rdd.unpersist(True)
+
+    def lost(keys: Any) -> Any:
+        if before_keys:
+            forget()
+            return values(keys)
+        found = values(keys)
+        forget()
         return found
 
     monkeypatch.setattr(merge_pruning, "_values", lost)
@@ -120,16 +126,19 @@ def run_merge(made: Lake, source: Any, how: str) -> None:
         tamis.open(made.folder / "db" / "t").upsert(source, on=["id"])
 
 
-@pytest.mark.parametrize("how", ["sql", "upsert"])
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(
+    ("how", "times", "before_keys"), [("sql", 1, False), ("sql", 1, True), ("sql", 3, False), ("upsert", 3, False)]
+)
 def test_a_source_whose_rows_are_lost_is_computed_again(
-    made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, times: int
+    made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, times: int, before_keys: bool
 ) -> None:
     """Each computation has other keys: rows of one must not meet a target that was pruned by those of another."""
     folder = tmp_path / "computations"
     folder.mkdir()
-    lose_rows(made, monkeypatch, times=times)
+    lose_rows(made, monkeypatch, times=times, before_keys=before_keys)
+    held = len(made.spark.sparkContext._jsc.getPersistentRDDs())
     run_merge(made, moving_rdd(made, folder), how)
+    assert len(made.spark.sparkContext._jsc.getPersistentRDDs()) <= held, "no attempt keeps its rows"
     last = len(list(folder.iterdir())) - 1
     assert last == times + (how == "upsert")  # which computes the source once more, to look for duplicate keys
     ids = [row[0] for row in made.rows("SELECT id FROM lake.db.t")]
@@ -175,6 +184,37 @@ def test_a_source_that_is_lost_each_time_is_named(
     assert len(list(folder.iterdir())) == 4 + (how == "upsert")
     assert made.rows("SELECT count(*) FROM lake.db.t WHERE v = 1") == [(0,)]
     assert tamis.open(made.folder / "db" / "t").version == 4
+
+
+def test_rows_that_the_user_has_checkpointed_are_not_computed_again(
+    made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "computations"
+    folder.mkdir()
+    source = moving_rdd(made, folder).localCheckpoint()
+    for rdd in dict(made.spark.sparkContext._jsc.getPersistentRDDs()).values():
+        rdd.unpersist(True)
+    with pytest.raises(Exception, match=r"SOURCE_ROWS_LOST.*checkpoint it again"):
+        run_merge(made, source, "sql")
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_another_error_of_the_source_is_raised_as_it_is(made: Lake, tmp_path: Path) -> None:
+    from pyspark.sql.functions import udf
+
+    folder = tmp_path / "computations"
+    folder.mkdir()
+
+    def fail() -> Any:
+        moved((), folder)
+        raise ValueError("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND is the name of an error of Spark")
+
+    source = (
+        made.spark.range(0, 1, 1, 1).select(udf(lambda _: fail(), "long")("id").alias("id")).selectExpr("id", "1L AS v")
+    )
+    with pytest.raises(Exception, match=r"is the name of an error of Spark"):
+        run_merge(made, source, "sql")
+    assert len(list(folder.iterdir())) == 1
 
 
 def test_several_source_rows_may_delete_the_same_row(made: Lake) -> None:

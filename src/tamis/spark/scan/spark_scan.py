@@ -120,7 +120,7 @@ class Scan:
     def narrow(self, join_keys: tuple[Expr, ...]) -> None:
         """Plan the scan again for rows that also satisfy ``join_keys``, in place of those of an earlier call.
 
-        They hold the keys of a join that drops all other rows. Call it before Java asks for a batch.
+        They hold the keys of a join that drops all other rows. Java must not know a batch of the scan.
         """
         if join_keys != self.join_keys:
             own = self.filters.conjuncts[: len(self.filters.conjuncts) - len(self.join_keys)]
@@ -142,12 +142,12 @@ class Scan:
         self._key = (*table, self.selected, filters.conjuncts, *kind)
         self.java_identity: str | None = None
         """A text by which Java finds scans equal without asking ``__eq__``."""
-        self._readers: dict[bool, Any] = {}
-        self.__dict__.pop("partitions", None)
         if plan is None and may_be_remembered(self):
             remembered_preparation(self, self._preparation).apply(self)
         else:
             self._preparation(plan)
+        self._readers: dict[bool, Any] = {}
+        self.__dict__.pop("partitions", None)
 
     def _preparation(self, plan: Plan | None = None) -> Preparation:
         """Run the funnel, unless its result ``plan`` is known, decide who reads the rows, and return the decisions."""

@@ -6,7 +6,10 @@ a MERGE without NOT MATCHED BY SOURCE.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeVar
 
 from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, key_filter, supported
@@ -16,8 +19,8 @@ from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.spark_errors import text_with_causes
 from tamis.spark.write.session_frames import dataframe
 
-_LOST_BLOCK = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
-"""Spark's error condition for a missing block of a local checkpoint."""
+_LOST_BLOCK = re.compile(r"\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\].*?\brdd_(\d+)_")
+"""Spark's error for a missing block of a local checkpoint, and the number of its RDD."""
 
 MOST_COMPUTATIONS = 4
 """How often the source of a MERGE is computed before the statement fails because its rows were lost each time."""
@@ -25,37 +28,50 @@ MOST_COMPUTATIONS = 4
 _T = TypeVar("_T")
 
 
+@dataclass(slots=True)
+class HeldSource:
+    """The rows of a source that was computed once: an RDD of blocks on the executors, or None if it can run twice."""
+
+    rdd: Any = None
+
+    def lost_by(self, error: Exception) -> bool:
+        """Whether ``error`` says that blocks of these rows are gone."""
+        return self.rdd is not None and str(self.rdd.id()) in _lost_rdds(error)
+
+    def release(self) -> None:
+        """Free the blocks."""
+        if self.rdd is not None:
+            self.rdd.unpersist(False)
+
+
 def collect_narrowed(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T]) -> _T:
     """Return ``collect`` of the rows of ``df``, a MERGE, whose target ``scan`` is planned by the source's keys.
 
     If an executor is lost that held rows of the source, the source is computed again, and the target's scan is
     planned by its new keys: it may be another source each time. So ``collect`` must not commit. Raises ``Conflict``
-    (``SOURCE_ROWS_LOST``) after ``MOST_COMPUTATIONS`` losses.
+    (``SOURCE_ROWS_LOST``) after ``MOST_COMPUTATIONS`` losses, or if rows are lost that the user has checkpointed.
     """
-    for _ in range(MOST_COMPUTATIONS):
+    for attempt in count(1):
+        source = HeldSource()
         try:
-            return collect(narrow(df, table, scan))
+            return collect(narrow(df, table, scan, source))
         except Exception as error:
-            if _LOST_BLOCK not in text_with_causes(error):
+            if attempt == MOST_COMPUTATIONS or not source.lost_by(error):
+                if _lost_rdds(error):
+                    raise _rows_lost(table.name()) from error
                 raise
-            lost = error
-            table.bridge.helper("RowLevel").forgetAnswers(df._jdf, scan.java_key)
-            scan.narrow(())
-    name = table.name()
-    raise Conflict(
-        f"Rows of the source of the MERGE into {name} are gone: their executor was lost, or they were "
-        "unpersisted. Nothing was committed.",
-        code="SOURCE_ROWS_LOST",
-        name=name,
-        remedy="Run the statement again. If its source is a DataFrame that you checkpointed, checkpoint it again.",
-    ) from lost
+        finally:
+            source.release()
+        table.bridge.helper("RowLevel").forgetAnswers(df._jdf, scan.java_key)
+        scan.narrow(())
+    raise AssertionError("count ends")
 
 
-def narrow(df: Any, table: Any, scan: Any) -> Any:
+def narrow(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:
     """Plan ``scan``, by which ``df`` reads the target, for the source's keys only.
 
-    Returns the DataFrame to run instead of ``df``. Keys and rows come from one computation of the source,
-    unless it returns the same rows each time. If the keys cannot be fetched, the scan is unchanged.
+    Returns the DataFrame to run instead of ``df``. Keys and rows come from one computation of the source, which
+    ``source`` holds, unless it returns the same rows each time. If the keys cannot be fetched, the scan is unchanged.
     """
     if len(scan.plan.parts) < 2:
         return df
@@ -70,12 +86,27 @@ def narrow(df: Any, table: Any, scan: Any) -> Any:
     once = helper.keys(df._jdf, found[1])
     if once is None:
         return df
-    keys, rows = once
+    keys, rows, source.rdd = once
     values = _values(keys)
     if values is not None:
         made = (key_filter(tree, values.column(at)) for at, tree in enumerate(targets) if _usable(tree))
         scan.narrow(tuple(conjunct for conjunct in made if conjunct is not None))
     return dataframe(rows)
+
+
+def _lost_rdds(error: Exception) -> list[str]:
+    """The numbers of the local checkpoints of which blocks are gone."""
+    return _LOST_BLOCK.findall(text_with_causes(error))
+
+
+def _rows_lost(name: str) -> Conflict:
+    return Conflict(
+        f"Rows of the source of the MERGE into {name} are gone: their executor was lost, or they were unpersisted. "
+        "Nothing was committed.",
+        code="SOURCE_ROWS_LOST",
+        name=name,
+        remedy="Run the statement again. If its source is a DataFrame that you checkpointed, checkpoint it again.",
+    )
 
 
 def _usable(tree: Expr) -> bool:

@@ -54,7 +54,7 @@ def collect_changes(df: Any, table: Any, verb: str, options: Options) -> task.Ch
     return found
 
 
-def row_change(verb: str, scans: list[Any], options: Options, *, exact: bool) -> RowChange:
+def planned_change(verb: str, scans: list[Any], options: Options, *, exact: bool) -> RowChange:
     """Return the change that a statement is about to make to the rows that ``scans`` read.
 
     ``exact``: of the rows read, the statement depends only on those that it removes (``Proposal.exact``).

@@ -22,7 +22,7 @@ from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.write.generated_rows import check_numbers, without_kept
 from tamis.spark.write.merge_pruning import collect_narrowed
 from tamis.spark.write.node_metrics import NodeMetrics
-from tamis.spark.write.row_change_job import collect_changes, commit_changes, row_change
+from tamis.spark.write.row_change_job import collect_changes, commit_changes, planned_change
 from tamis.spark.write.session_frames import dataframe, switches
 from tamis.spark.write.spark_index import by_spark
 
@@ -81,11 +81,11 @@ class OperationBuilder:
     asked: Any
 
     def build(self) -> Any:
-        return self.table.bridge.implement([_WRITE + "SupportsDelta"], RowChange(self.table, self.asked))
+        return self.table.bridge.implement([_WRITE + "SupportsDelta"], RowLevelStatement(self.table, self.asked))
 
 
 @dataclass(eq=False)
-class RowChange:
+class RowLevelStatement:
     """One statement. ``scans`` collects the scans of its target as they are built."""
 
     table: LoadedTable
@@ -120,7 +120,7 @@ class RowChange:
 
 @dataclass(eq=False)
 class ChangeWriteBuilder:
-    change: RowChange
+    change: RowLevelStatement
     options: dict[str, str]
 
     def __post_init__(self) -> None:
@@ -165,8 +165,8 @@ class ChangeWrite(ChangeWriteBuilder):
             found = collect_narrowed(df, table, change.scans[0], collect)
         else:
             found = collect(df)
-        engine_change = row_change(change.verb, change.scans, options, exact=exact)
-        table.result = self.metrics.result = commit_changes(found, table, engine_change, by_spark(df.sparkSession))
+        row_change = planned_change(change.verb, change.scans, options, exact=exact)
+        table.result = self.metrics.result = commit_changes(found, table, row_change, by_spark(df.sparkSession))
 
     def _collect(self, df: Any, options: Options) -> Changes:
         """Write the new rows in ``df``. Commits nothing."""

@@ -62,7 +62,7 @@ public final class Handler implements InvocationHandler {
         return handler == null ? null : handler.key;
     }
 
-    /** Makes a proxy ask Python again for all that it remembers, except its hash. */
+    /** Makes a proxy of ours ask Python again for all that it remembers, except its hash. */
     public static void forgetAnswers(Object proxy) {
         handlerOf(proxy).answers.keySet().retainAll(Collections.singleton("hashCode"));
     }

@@ -27,6 +27,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.connector.write.V1Write;
+import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.v2.AppendDataExecV1;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -39,7 +40,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * Strategy takes a WriteDelta whose write is a proxy of ours; gives AppendDataExecV1, which passes the
  * changes to Python as one DataFrame. join and keys find the join of a MERGE and the source's keys, by which
- * its target scan is pruned; local tells whether a statement depends on its own rows only. Used by
+ * its target scan is pruned, and forgetAnswers lets it be pruned by other keys; local tells whether a statement depends on its own rows only. Used by
  * spark/write/row_level_operations.py and spark/write/merge_pruning.py.
  */
 public final class RowLevel {
@@ -93,23 +94,26 @@ public final class RowLevel {
     }
 
     /**
-     * Returns the join's right keys and the statement's rows as two DataFrames over the same source.
+     * Returns the join's right keys and the statement's rows as two DataFrames over the same source, and the RDD
+     * that holds the source's rows, or null.
      *
      * The source runs once for its keys and again for its rows. Catalyst also calls plans deterministic that
      * may return other rows the second time (RDDs, user functions, files that are replaced). Such a source is
-     * computed once, into blocks on the executors (localCheckpoint); a lost block fails the statement.
+     * computed once, into blocks on the executors (localCheckpoint), which are lost with their executor.
      * Returns null if the source cannot be replaced in the plan: then the keys must not be used.
      */
     public Object[] keys(org.apache.spark.sql.classic.Dataset rows, Join join) {
         SparkSession session = (SparkSession) rows.sparkSession();
         LogicalPlan plan = rows.queryExecution().optimizedPlan();
         LogicalPlan source = join.right();
+        Object held = null;
         if (!repeatable(source)) {
             org.apache.spark.sql.classic.Dataset once = org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, source);
             source = ((org.apache.spark.sql.classic.Dataset) once.localCheckpoint(true)).queryExecution().analyzed();
             LogicalPlan over = replaced(plan, join.right(), source);
             if (over == plan) return null;
             plan = over;
+            held = ((LogicalRDD) source).rdd();
         }
         Seq right = (Seq) ((scala.Product) ExtractEquiJoinKeys$.MODULE$.unapply(join).get()).productElement(2);
         List named = new ArrayList();
@@ -117,7 +121,7 @@ public final class RowLevel {
             named.add(new Alias((Expression) right.apply(k), "k" + k, NamedExpression$.MODULE$.newExprId(), nothing(), scala.Option.empty(), nothing()));
         LogicalPlan asked = new Project(seq(named), source);
         return new Object[] {
-            org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, asked), org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, plan)
+            org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, asked), org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, plan), held
         };
     }
 
