@@ -291,7 +291,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "table/polars_expressions.py",
-        ("NOT is lost in Polars", '_UNARY = {"Not": "not", ', '_UNARY = {"Not": "is_not_null", '),
+        ("one side of OR is not enough in Polars", '"Or": "or",', '"Or": "and",'),
         ("comparisons of Polars include their bound", '"Lt": "lt",', '"Lt": "le",'),
     ),
     *_mutants(
