@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, TypeVar
 
 from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, key_filter, supported
@@ -51,8 +50,9 @@ def collect_narrowed(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T
     planned by its new keys: it may be another source each time. So ``collect`` must not commit. Raises ``Conflict``
     (``SOURCE_ROWS_LOST``) after ``MOST_COMPUTATIONS`` losses, or if rows are lost that the user has checkpointed.
     """
-    for attempt in count(1):
-        source = HeldSource()
+    attempt = 0
+    while True:
+        attempt, source = attempt + 1, HeldSource()
         try:
             return collect(narrow(df, table, scan, source))
         except Exception as error:
@@ -64,7 +64,6 @@ def collect_narrowed(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T
             source.release()
         table.bridge.helper("RowLevel").forgetAnswers(df._jdf, scan.java_key)
         scan.narrow(())
-    raise AssertionError("count ends")
 
 
 def narrow(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:
