@@ -1,7 +1,7 @@
 """The lazy reader on the seed's own shape: 120 columns, three of them searched for 1,000 values each, joined by OR, about one row in 45,000 out.
 
-``python -m bench.lazy [files | grid | bytes | spark]``: the embedded search with its peers (default), the same over eight files as Spark would cut them, the grid of selectivity × columns, the bytes of every format and
-mode over that grid, or the same search through Spark.
+``python -m bench.lazy [grid | bytes | spark]``: the embedded search with its peers (default), the grid of selectivity × columns, the bytes of every format and mode over that grid, or the
+same search through Spark. ``bench.lazy_files`` has the search over eight files.
 CPU seconds are those of this process, so that other work on the machine counts little; bytes are the report's. Through Spark, the peers' schemas are known before the
 clock runs, and planning (the text with its 3,000 literals is parsed, analysed and planned, nothing read) is timed by itself, too.
 """
@@ -32,8 +32,6 @@ DOMAIN = 135_000_000
 FORMATS = ("parquet", "vortex", "orc")
 SELECTIVITIES = (0.01, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 WIDTHS = (2, 4, 8, 16, WIDE)
-FILES = 8
-FILES_GOALS = {("orc", "16"): 0.6, ("orc", "all"): 0.3, ("vortex", "16"): 0.7, ("vortex", "all"): 0.4}
 PEER_VIEWS = {"Spark Parquet": "as_parquet", "Spark ORC": "as_orc", "Spark ORC, lazy filter": "as_orc_lazy"}
 
 
@@ -78,7 +76,6 @@ def main() -> None:
         folder = Path(home)
         for name, run in {
             "search": embedded,
-            "files": eight_files,
             "grid": grid,
             "bytes": bytes_read,
             "spark": through_spark,
@@ -158,39 +155,6 @@ def compared(label: str, taken: dict[str, Any]) -> list[Figure]:
     return figures
 
 
-def eight_files(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str, Any]]:
-    """The search over eight files of equal rows, ours and the Parquet files that DataFusion reads."""
-    values, text = search()
-    step = -(-len(data) // FILES)
-    pieces = [data.slice(start, step) for start in range(0, len(data), step)]
-    tables = {form: tamis.create(folder / f"files-{form}", data.schema, format=form) for form in FORMATS}
-    plain = folder / "files-plain"
-    plain.mkdir()
-    for at, piece in enumerate(pieces):
-        pq.write_table(piece, plain / f"{at}.parquet", compression="zstd", compression_level=1)
-        for table in tables.values():
-            table.append(piece)
-    names = list(data.column_names)
-    detail: dict[str, Any] = {}
-    figures: list[Figure] = []
-    for label, columns in (("16", [*SEARCHED, *names[4:17]]), ("all", names)):
-        work: dict[str, Callable[[], Any]] = {
-            form: partial(scanned, table, text, columns, "auto") for form, table in tables.items()
-        }
-        work["DataFusion"] = partial(_datafusion, plain, values, text, columns)
-        taken = detail[label] = cpu_in_turn(rounds(), **work)
-        for form in FORMATS:
-            figures.append(
-                Figure(
-                    f"SELECT {label}, {FILES} files, {form}: seconds / DataFusion with pushdown",
-                    taken[form]["seconds"] / taken["DataFusion"]["seconds"],
-                    "×",
-                    FILES_GOALS.get((form, label)),
-                )
-            )
-    return figures, detail
-
-
 def _polars(path: Path, values: dict[str, list[int]], _: str, columns: list[str]) -> int:
     import polars as pl
 
@@ -206,6 +170,11 @@ def _duckdb(path: Path, _: dict[str, list[int]], text: str, columns: list[str]) 
 
 
 def _datafusion(path: Path, _: dict[str, list[int]], text: str, columns: list[str]) -> int:
+    return datafusion_rows(path, text, columns)
+
+
+def datafusion_rows(path: Path, text: str, columns: list[str]) -> int:
+    """The rows that DataFusion finds in Parquet files, its filter pushed down."""
     from datafusion import SessionConfig, SessionContext
 
     config = SessionConfig(

@@ -1,0 +1,136 @@
+"""The search of ``bench.lazy`` over eight files of equal rows, beside DataFusion with pushdown: on a quiet machine, and beside a busy core.
+
+Four layouts: tables of the three formats, and a table adopted from Parquet files that Spark cut. DataFusion reads the files that Spark cut, the Parquet table's own, and files
+that pyarrow cut: the first two are the same files that Tamis reads. The busy core is a process that only counts; each candidate runs with it and without it in every round.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import tamis
+from bench.lazy import FORMATS, SEARCHED, datafusion_rows, scanned, search, table_of
+from bench.report import Figure, record, rounds, rows, spark_session
+
+FILES = 8
+PEER_FILES = {"adopted": "Spark's", "parquet": "the table's", "vortex": "pyarrow's", "orc": "pyarrow's"}
+"""Whose files DataFusion reads beside each table of ours."""
+GOALS = {
+    "16": {"adopted": 0.6, "parquet": 0.6, "vortex": 0.7, "orc": 0.6},
+    "all": {"adopted": 0.3, "parquet": 0.3, "vortex": 0.4, "orc": 0.3},
+}
+BUSY_GOAL = 1.1
+"""How much more than DataFusion a scan may lose beside a busy core."""
+
+
+def main() -> None:
+    data = table_of(rows(2_000_000))
+    figures: list[Figure] = []
+    detail: dict[str, Any] = {"rows": len(data), "columns": data.num_columns, "files": FILES}
+    with tempfile.TemporaryDirectory() as home:
+        tables, files = layouts(Path(home), data)
+        _, text = search()
+        names = list(data.column_names)
+        del data
+        for label, columns in (("16", [*SEARCHED, *names[4:17]]), ("all", names)):
+            work: dict[str, Callable[[], Any]] = {
+                name: partial(scanned, table, text, columns, "auto") for name, table in tables.items()
+            }
+            work |= {
+                f"DataFusion, {whose} files": partial(datafusion_rows, folder, text, columns)
+                for whose, folder in files.items()
+            }
+            taken = detail[label] = quiet_and_busy(work)
+            figures += compared(label, taken)
+    record("lazy_files", figures, detail)
+
+
+def layouts(folder: Path, data: pa.Table) -> tuple[dict[str, tamis.Table], dict[str, Path]]:
+    """Our tables, and the folders of the files that DataFusion reads."""
+    step = -(-len(data) // FILES)
+    tables = {form: tamis.create(folder / form, data.schema, format=form) for form in FORMATS}
+    plain, cut = folder / "plain", folder / "spark"
+    plain.mkdir()
+    for at, start in enumerate(range(0, len(data), step)):
+        piece = data.slice(start, step)
+        pq.write_table(piece, plain / f"{at}.parquet", compression="zstd", compression_level=1)
+        for table in tables.values():
+            table.append(piece)
+    spark = spark_session()
+    spark.read.parquet(str(plain)).repartition(FILES).write.parquet(str(cut))
+    spark.stop()
+    tables["adopted"] = tamis.adopt(cut, folder / "adopted")
+    return tables, {"Spark's": cut, "the table's": folder / "parquet" / "data", "pyarrow's": plain}
+
+
+@contextmanager
+def busy_core() -> Iterator[None]:
+    """A process that keeps one core busy meanwhile."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as counting:
+        try:
+            time.sleep(0.1)  # until it counts
+            yield
+        finally:
+            counting.kill()
+
+
+def quiet_and_busy(work: dict[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Wall and CPU seconds of each candidate, without and with a busy core, in interleaved rounds, the first left out; and the rows that each found."""
+    taken: dict[str, dict[str, list[tuple[float, float]]]] = {name: {"quiet": [], "busy": []} for name in work}
+    for turn in range(rounds() + 1):
+        for name, run in work.items():
+            quiet = timed_once(run)
+            with busy_core():
+                busy = timed_once(run)
+            if turn:
+                taken[name]["quiet"].append(quiet)
+                taken[name]["busy"].append(busy)
+    return {name: {load: _summary(found) for load, found in loads.items()} for name, loads in taken.items()}
+
+
+def timed_once(run: Callable[[], Any]) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _summary(found: list[tuple[float, float]]) -> dict[str, Any]:
+    return {
+        "seconds": min(w for w, _ in found),
+        "median": statistics.median(w for w, _ in found),
+        "cpu": min(c for _, c in found),
+        "all": [round(w, 4) for w, _ in found],
+    }
+
+
+def compared(label: str, taken: dict[str, Any]) -> list[Figure]:
+    """Each table beside DataFusion; the busy core's figure is how much more of its time ours loses."""
+    figures = []
+    for name, whose in PEER_FILES.items():
+        mine, peer = taken[name], taken[f"DataFusion, {whose} files"]
+        title = f"SELECT {label}, {FILES} files, {name}"
+        ratio = mine["quiet"]["seconds"] / peer["quiet"]["seconds"]
+        medians = mine["quiet"]["median"] / peer["quiet"]["median"]
+        loss, peers_loss = (side["busy"]["median"] / side["quiet"]["median"] for side in (mine, peer))
+        figures += [
+            Figure(f"{title}: seconds / DataFusion on {whose} files", ratio, "×", GOALS[label][name]),
+            Figure(f"{title}: the same, medians", medians, "×"),
+            Figure(f"{title}: lost beside a busy core / lost by DataFusion", loss / peers_loss, "×", BUSY_GOAL),
+        ]
+    return figures
+
+
+if __name__ == "__main__":
+    main()
