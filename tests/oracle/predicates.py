@@ -1,4 +1,4 @@
-"""Random predicates and expressions of Spark SQL over given columns. None of them fails on any row, unless ``risky`` is asked for."""
+"""Random predicates and expressions of Spark SQL over given columns. None of them fails on any row, unless ``risky`` is asked for: a leg that could fail stands behind one that keeps such rows from it."""
 
 from __future__ import annotations
 
@@ -193,7 +193,10 @@ class Predicates:
 
     def comparison(self) -> str:
         makers: list[Callable[[], str | None]] = (
-            [self._plain] * 4 + [self._numbers] * 2 + [self._instants] * 2 + [self._texts, self._nested, self._two]
+            [self._plain] * 4
+            + [self._numbers] * 2
+            + [self._instants] * 2
+            + [self._texts, self._nested, self._two, self._guarded]
         )
         if self.named("array", "map") is not None:
             makers += [self._nested] * 2
@@ -359,6 +362,18 @@ class Predicates:
         kind = self.rng.choice(kinds) if kinds else "bigint"
         (x, a), (y, b) = self.column((kind,)), self.column((kind,))
         return f"{x} {self.rng.choice(COMPARE)} {y}" if a == b else None
+
+    def _guarded(self) -> str:
+        """A predicate whose second leg would fail on rows that its first leg keeps from it."""
+        rng, (x, _), op, n = self.rng, self.column(NUMBERS), self.rng.choice(COMPARE), self.rng.randrange(SPAN)
+        return rng.choice(
+            (
+                f"({x} <> 0 AND 100 / {x} {op} {n})",
+                f"({x} = 0 OR 100 / {x} {op} {n})",
+                f"({x} BETWEEN -100 AND 100 AND CAST({x} AS TINYINT) {op} {n})",
+                f"({x} < -100 OR {x} > 100 OR CAST({x} AS TINYINT) {op} {n})",
+            )
+        )
 
     def risky(self) -> str:
         """A predicate that may fail in ANSI mode on some rows."""

@@ -24,12 +24,14 @@ HISTORY: h.History = (
         for rows in (range(at * ROWS, at * ROWS + ROWS) for at in range(3))
     ),
 )
-FILTERS = ("a >= 0", "a >= 37", "b = 3", "a = 40 AND b > 2", "k BETWEEN 60 AND 140", "a > 1000")
-"""True of every row, of whole blocks and more, of some rows of each block, of few, of one part and some rows of its neighbours, of none."""
+FILTERS = ("a >= 0", "a >= 37", "b = 3", "a = 40 AND b > 2", "k BETWEEN 60 AND 140", "k IN (3, 70, 150)", "a > 1000")
+"""True of every row, of whole blocks and more, of some rows of each block, of few, of one part and some rows of its neighbours, of a row of each part, of none."""
 RISKY = ("100 / b > 30", "CAST(s AS INT) = 10", "CAST(a * 10 AS TINYINT) > 5")
 """Filters that fail on some rows in ANSI mode."""
 UNKNOWN = ("a >= 37 AND soundex(s) <> 'K000'", "b > 2 AND exp(b) > 20")
 """Filters that a scan cannot own: the embedded evaluator does not decide them alone."""
+BEST = "ORDER BY b DESC, k DESC LIMIT 8"
+"""Its rows lie in all parts: a look at the best part finds eight rows, and not the eight best."""
 TASKS = {"spark.sql.files.openCostInBytes": "1", "spark.sql.files.maxPartitionBytes": "1b"}
 """One task per part, or per block."""
 
@@ -76,13 +78,16 @@ PLACED: h.History = (
             {
                 "k": [*rows],
                 "ar": [[k // ROWS, 9 - k // ROWS][: 1 + k % 2] for k in rows],
-                "ma": [[("low", k // ROWS), ("high", 9 - k // ROWS)][: 1 + k % 2] for k in rows],
+                "ma": [
+                    [("low", k // ROWS), (f"rare{k % 3}", k // ROWS), ("high", 9 - k // ROWS)][: 2 + k % 2]
+                    for k in rows
+                ],
             }
         )
         for rows in (range(at * ROWS, at * ROWS + ROWS) for at in range(3))
     ),
 )
-"""Arrays and maps whose positions and keys have other values in each part."""
+"""Arrays and maps whose positions and keys have other values in each part; maps have more keys than the small scale keeps statistics of."""
 OVER_PLACED = (
     "ar[0] = 1",
     "get(ar, 1) = 7",
@@ -92,6 +97,8 @@ OVER_PLACED = (
     "ma.high BETWEEN 8 AND 9",
     "element_at(ma, 'high') IS NULL AND ma['low'] < 1",
     "try_element_at(ma, 'none') = 1",
+    "ma['rare2'] = 1",
+    "ma['rare1'] IS NOT NULL",
 )
 
 
@@ -119,6 +126,7 @@ def steps() -> Iterator[tuple[Settings, Query]]:
             yield settings, Query(f"SELECT DISTINCT s FROM oracle_t0 WHERE {text}", EXACT, "tour")
             yield settings, Query(f"{unlimited} LIMIT 150", SOME, "tour", unlimited)
             yield settings | TASKS, Query(f"SELECT count(*), min(k), max(b) FROM oracle_t0 WHERE {text}", EXACT, "tour")
+        yield settings | TASKS, Query(f"SELECT k, b FROM oracle_t0 {BEST}", ORDERED, "tour")
         for text in UNKNOWN:
             yield settings, Query(f"SELECT count(*), max(a) FROM oracle_t0 WHERE {text}", EXACT, "tour")
             yield settings, Query(f"SELECT s FROM oracle_t0 WHERE {text} LIMIT 500", EXACT, "tour")
