@@ -77,7 +77,7 @@ PLACED: h.History = (
         h.Append(
             {
                 "k": [*rows],
-                "ar": [[k // ROWS, 9 - k // ROWS][: 1 + k % 2] for k in rows],
+                "ar": [[k // ROWS, 9 - k // ROWS][: 1 + k % 2] + [7] * 8 * (k % 5 == 0) for k in rows],
                 "ma": [
                     [("low", k // ROWS), (f"rare{k % 3}", k // ROWS), ("high", 9 - k // ROWS)][: 2 + k % 2]
                     for k in rows
@@ -87,10 +87,11 @@ PLACED: h.History = (
         for rows in (range(at * ROWS, at * ROWS + ROWS) for at in range(3))
     ),
 )
-"""Arrays and maps whose positions and keys have other values in each part; maps have more keys than the small scale keeps statistics of."""
+"""Arrays and maps whose positions and keys have other values in each part; some have more than have statistics (of keys, at the small scale)."""
 OVER_PLACED = (
     "ar[0] = 1",
     "get(ar, 1) = 7",
+    "get(ar, 8) = 7",
     "try_element_at(ar, 2) IS NOT NULL AND ar[0] > 1",
     "element_at(ar, 1) > 5",
     "ma['low'] = 2",
