@@ -67,7 +67,7 @@ def best(run: Callable[[], Any], times: int = 5) -> float:
 
 
 def deciding(text: str, evidence: TableEvidence, zone: str = "UTC") -> float:
-    conjuncts = expr.conjuncts(expr.parse(text, SCHEMA, zone=zone))
+    conjuncts = expr.conjuncts_of(expr.parse_predicate(text, SCHEMA, zone=zone))
     return best(lambda: decide(conjuncts, evidence, now=(START, START)))
 
 
@@ -85,11 +85,11 @@ def with_documents(count: int, keys: int) -> TableEvidence:
         "kinds": np.where(at == 0, path_rows.MAP, path_rows.LONG).astype(np.int32), "present": np.full(len(rows), 1_000), "nulls": np.zeros(len(rows), np.int64),
         "long.lo": pa.array(low, mask=at == 0), "long.hi": pa.array(low + 9, mask=at == 0),
     }  # fmt: skip
-    names = {name: name if name in {"segment", "part"} else path_rows.name(4, name) for name in columns}
+    names = {name: name if name in {"segment", "part"} else path_rows.path_column(4, name) for name in columns}
     table = pa.table({names[name]: column for name, column in columns.items()})
     for name, kind in path_rows.COLUMNS.items():
-        if path_rows.name(4, name) not in table.column_names:
-            table = table.append_column(path_rows.name(4, name), pa.nulls(len(rows), kind))
+        if path_rows.path_column(4, name) not in table.column_names:
+            table = table.append_column(path_rows.path_column(4, name), pa.nulls(len(rows), kind))
     held = pa.table(
         {"segment": np.zeros(count, np.int32), "part": np.arange(count, dtype=np.int32), "rows": np.full(count, 1_000)}
     )
@@ -98,7 +98,7 @@ def with_documents(count: int, keys: int) -> TableEvidence:
 
 def by_path(count: int, keys: int) -> float:
     """A number in the documents of so many parts, of which all but one are skipped."""
-    conjuncts = expr.conjuncts(expr.parse("cast(get_json_object(name, '$.a0') AS BIGINT) = 55", SCHEMA))
+    conjuncts = expr.conjuncts_of(expr.parse_predicate("cast(get_json_object(name, '$.a0') AS BIGINT) = 55", SCHEMA))
     evidence = with_documents(count, keys)
     assert int((~decide(conjuncts, evidence).none).sum()) == 1
     return best(lambda: decide(conjuncts, evidence), 3)
@@ -112,10 +112,11 @@ def main() -> None:
     nodes = {n: deciding(" OR ".join(f"user + {i} < {i}" for i in range(n)), tenth) for n in (4, 40)}
     lists = {n: deciding(listed(n), tenth) for n in (4, 1_000, 100_000)}
     text = listed(100_000)
-    from_text = best(lambda: decide(expr.conjuncts(expr.parse(text, SCHEMA)), tenth), 3)
+    from_text = best(lambda: decide(expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)), tenth), 3)
     values = pa.array(np.random.default_rng(2).integers(0, 10**6, 2 * count))
     members = {
-        n: best(lambda n=n: expr.evaluate(expr.parse(listed(n), SCHEMA), {3: values}, len(values))) for n in (4, 1_000)
+        n: best(lambda n=n: expr.evaluate(expr.parse_predicate(listed(n), SCHEMA), {3: values}, len(values)))
+        for n in (4, 1_000)
     }  # type: ignore[misc]
     paths = {
         f"{n:,} parts, {keys} paths": by_path(n, keys) for n, keys in ((count // 10, 2), (count, 2), (count // 10, 20))

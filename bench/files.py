@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.report import Figure, record, rounds, rows
-from tamis.core.expr import conjuncts, parse
+from tamis.core.expr import conjuncts_of, parse_predicate
 from tamis.core.types import Schema
 from tamis.core.types.arrow import from_arrow_schema, to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
@@ -100,7 +100,7 @@ def scan(
         str(folder),
         schema if columns is None else schema.select(columns),
         {0: schema},
-        conjuncts=() if text is None else conjuncts(parse(text, schema)),
+        conjuncts=() if text is None else conjuncts_of(parse_predicate(text, schema)),
         lazy=lazy,
     )
     for ref in refs:

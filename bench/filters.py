@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from bench.report import Figure, quick, record, rounds
-from tamis.core.expr import Expr, conjuncts, filter_mask, parse
+from tamis.core.expr import Expr, conjuncts_of, filter_mask, parse_predicate
 from tamis.core.types import LONG, STRING, Field, Schema
-from tamis.engine.part_reader.filter_order import conjunction
+from tamis.engine.part_reader.filter_order import ordered_conjunction
 
 ROWS = 65_536
 NAMES = tuple(f"f{i}" for i in range(18))
@@ -53,7 +53,7 @@ def cpu(work: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def masks(tree: Expr, batch: dict[int, pa.Array]) -> Callable[[], Any]:
-    wanted = conjuncts(tree)
+    wanted = conjuncts_of(tree)
     return lambda: filter_mask(wanted, batch, ROWS)
 
 
@@ -63,7 +63,7 @@ def lists(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
     plain = [batch[i].to_pylist() for i in (1, 2)]
     for count in IN_SIZES:
         (first, a), (second, b) = in_list("f0", count, 1), in_list("f1", count, 2)
-        work[f"vector {count}"] = masks(parse(f"{first} OR {second}", SCHEMA), batch)
+        work[f"vector {count}"] = masks(parse_predicate(f"{first} OR {second}", SCHEMA), batch)
         test: Callable[[Any, Any], bool] = eval(
             "lambda x, y: x is not None and x in a or y is not None and y in b", {"a": a, "b": b}
         )  # a row filter, compiled once
@@ -85,10 +85,10 @@ def trees(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
         legs = [(in_list(f"f{2 * i}", 32, 2 * i)[0], in_list(f"f{2 * i + 1}", 32, 2 * i + 1)[0]) for i in range(n)]
         last = in_list("f16", 32, 99)[0]
         work[f"as written {n}"] = masks(
-            parse(f"({' OR '.join(f'({a} AND {b})' for a, b in legs)}) OR {last}", SCHEMA), batch
+            parse_predicate(f"({' OR '.join(f'({a} AND {b})' for a, b in legs)}) OR {last}", SCHEMA), batch
         )
         clauses = (" OR ".join([*(legs[i][choice >> i & 1] for i in range(n)), last]) for choice in range(2**n))
-        work[f"normal form {n}"] = masks(parse(" AND ".join(f"({c})" for c in clauses), SCHEMA), batch)
+        work[f"normal form {n}"] = masks(parse_predicate(" AND ".join(f"({c})" for c in clauses), SCHEMA), batch)
     taken = cpu(work)
     return [
         Figure("OR of 4 ANDs: as written / normal form", taken["as written 4"] / taken["normal form 4"], "×", 1 / 2),
@@ -99,8 +99,10 @@ def trees(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
 
 def orders(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
     """A costly conjunct that keeps all before a cheap one that keeps a row in a thousand: as written, and in the order that was seen to be cheapest."""
-    wanted = conjuncts(parse(f"{in_list('f0', 1000, 5)[0].replace(' IN ', ' NOT IN ')} AND f1 < 1000", SCHEMA))
-    learned = conjunction(wanted, None)
+    wanted = conjuncts_of(
+        parse_predicate(f"{in_list('f0', 1000, 5)[0].replace(' IN ', ' NOT IN ')} AND f1 < 1000", SCHEMA)
+    )
+    learned = ordered_conjunction(wanted, None)
     taken = cpu({"as written": lambda: filter_mask(wanted, batch, ROWS), "learned": lambda: learned.mask(batch, ROWS)})
     return [
         Figure("costly before selective: learned order / as written", taken["learned"] / taken["as written"], "×", 1.0)
@@ -117,9 +119,9 @@ def undecided(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float
     }
     work: dict[str, Callable[[], Any]] = {}
     for name, text in texts.items():
-        wanted = conjuncts(parse(text, SCHEMA))
+        wanted = conjuncts_of(parse_predicate(text, SCHEMA))
         work[f"all rows, {name}"] = lambda wanted=wanted: filter_mask(wanted, batch, ROWS)
-        work[name] = partial(conjunction(wanted, None).mask, batch, ROWS)
+        work[name] = partial(ordered_conjunction(wanted, None).mask, batch, ROWS)
     taken = cpu(work)
     return [
         Figure(f"{name}: undecided rows / all rows", taken[name] / taken[f"all rows, {name}"], "×", goal)

@@ -85,8 +85,8 @@ def grown(path: Path, segments: int, each: int) -> tuple[Store, Snapshot]:
     def kept(*manifest: Any) -> Any:
         return write(*manifest) if segment in near or not first else first[0]
 
-    write = manifests.keep
-    with mock.patch.object(manifests, "keep", kept):
+    write = manifests.keep_rows
+    with mock.patch.object(manifests, "keep_rows", kept):
         for segment in range(segments):
             snapshot, _ = append(store, snapshot, manifest(segment, each))
             if not first:
@@ -98,9 +98,9 @@ def opened(path: str, condition: str) -> dict[str, Any]:
     """Opens the table and plans the filter, in a process of its own; imports are not counted, memory is the whole process's."""
     import tamis
     from tamis import table  # noqa: F401  # loaded before the clock starts, as are the parser and the functions
-    from tamis.core.expr import parse
+    from tamis.core.expr import parse_predicate
 
-    parse("ts >= timestamp_seconds(1) AND collection = 'c'", SCHEMA)
+    parse_predicate("ts >= timestamp_seconds(1) AND collection = 'c'", SCHEMA)
     before, start = peak_mb(), time.perf_counter()
     held = tamis.open(path)
     opening = time.perf_counter() - start

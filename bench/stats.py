@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from bench.report import Figure, in_turn, record, rounds, rows
-from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.expr.json_codec.variant_encoding import encode_variant
 from tamis.core.types import VARIANT, Schema
 from tamis.core.types.arrow import from_arrow_schema, to_arrow_type
 from tamis.engine.part_writer import WriteSpec, write_parts
@@ -65,7 +65,7 @@ def documents(count: int) -> list[str]:
 
 
 def variants(texts: list[str]) -> pa.Array:
-    pairs = [encode(text) for text in texts]
+    pairs = [encode_variant(text) for text in texts]
     return pa.StructArray.from_arrays(
         [pa.array([p[k] for p in pairs], pa.binary()) for k in (0, 1)], fields=list(to_arrow_type(VARIANT))
     )

@@ -29,12 +29,12 @@ LAYERS = {
 }
 STEPS = {
     "table.table.Table.scan": "resolve the arguments",
-    "core.expr.parse_filter.parse": "parse and bind the filter",
+    "core.expr.parse_filter.parse_predicate": "parse and bind the filter",
     "engine.scan.scan.Scan.to_arrow": "begin one execution",
-    "engine.scan.scan_plan.plan": "plan",
-    "engine.scan.funnel.sieve": "ask which segments, then which parts, may hold a match",
+    "engine.scan.scan_plan.plan_scan": "plan",
+    "engine.scan.funnel.run_funnel": "ask which segments, then which parts, may hold a match",
     "core.pruning.decide.decide": "interpret the filter over statistics",
-    "core.pruning.bound_comparison.compared": "compare constants with bounds",
+    "core.pruning.bound_comparison.compare_bounds": "compare constants with bounds",
     "engine.scan.index_stage.look_up": "ask secondary indexes about the parts left",
     "engine.scan.scan_execution.Execution.batches": "read the parts left, in order",
     "engine.part_reader.lazy_reader.read_part": "read leaders, filter, fetch followers of surviving rows",
@@ -58,7 +58,7 @@ _WAY = """
 These are the steps of `tamis.open(path).scan("a = 1500").to_arrow()`. The script runs this scan and checks that the functions are called in this order.
 
 In Spark, Spark itself does the first two steps: it parses the query, and `spark.jvm_bridge.catalyst` translates the filter's tree. `spark.scan.scan_builder` collects what Spark pushes down.
-`spark.scan.spark_scan` plans through the same `engine.scan.scan_plan.plan`. Executors run the same `read_part`, unless Spark's own Parquet reader reads the parts.
+`spark.scan.spark_scan` plans through the same `engine.scan.scan_plan.plan_scan`. Executors run the same `read_part`, unless Spark's own Parquet reader reads the parts.
 """
 
 _WHERE = """

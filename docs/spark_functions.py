@@ -7,7 +7,7 @@ with a reason is read after all.
 from __future__ import annotations
 
 from tamis.core.expr.binding.binder import TRIED
-from tamis.core.expr.registry import entries, sql_name
+from tamis.core.expr.registry import all_entries, sql_name
 
 OTHER_NAMES = {
     "!": "! late", "array": "array(i, l)[0] > 1150", "array_max": "array_max(array(i, 500)) > 1150", "array_min": "array_min(array(i, 500)) < 50",
@@ -143,7 +143,7 @@ def reasons() -> dict[str, str]:
 
 def declared_names() -> set[str]:
     """Return the names with an entry of their own in the registry, operators among them."""
-    return {name for entry in entries() for name in entry.sql} | OPERATORS
+    return {name for entry in all_entries() for name in entry.sql} | OPERATORS
 
 
 OPERATORS = frozenset(

@@ -19,7 +19,7 @@ import spark_functions
 import tamis
 from tamis.core import expr
 from tamis.core.expr import Call, Expr, Mode, Opaque
-from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.expr.json_codec.variant_encoding import encode_variant
 from tamis.core.expr.registry import Claim, Function, Partial
 from tamis.core.expr.to_sql import literal
 from tamis.core.types import VARIANT
@@ -184,7 +184,7 @@ def page() -> str:
         lines = [HEAD, "## Filters as people write them", "", "| filter | parts read |", "| --- | --- |"]
         lines += [f"| `{text}` | {_read(table, text)} |" for text in FORMS]
         families: dict[str, list[str]] = {}
-        for function in expr.entries():
+        for function in expr.all_entries():
             families.setdefault(_family(function), []).append(_line(table, function))
         for family in [*TITLES, *(f for f in families if f not in TITLES)]:
             lines += ["", f"## {TITLES.get(family, family.replace('_', ' ').capitalize())}", ""]
@@ -241,7 +241,7 @@ def _table(path: str) -> tamis.Table:
             rows.append(
                 {"ts": ts, "day": ts.date(), "at": ts.replace(tzinfo=None), "i": i, "l": 10 * i, "x": i / 100, "s": f"{chr(97 + month)}{n:03d}", "code": f"ORD-{i:04d}",
                  "user": n * 37 % 100, "u": None if month % 2 else "set", "late": month >= 6, "st": {"k": month}, "body": _body(i), "tags": [f"t{month}"], "items": [{"sku": i}],
-                 "attrs": [("k", i)], "v": dict(zip(("value", "metadata"), encode(_body(i)), strict=True)), "level": ["INFO", "WARN"][month % 2], "span": ts - START, "stamp": ts.strftime("%Y-%m-%d %H:%M:%S")}
+                 "attrs": [("k", i)], "v": dict(zip(("value", "metadata"), encode_variant(_body(i)), strict=True)), "level": ["INFO", "WARN"][month % 2], "span": ts - START, "stamp": ts.strftime("%Y-%m-%d %H:%M:%S")}
             )  # fmt: skip
         schema = pa.schema([(name, KINDS.get(name) or pa.infer_type([r[name] for r in rows])) for name in rows[0]])
         data = pa.Table.from_pylist(rows, schema=schema)
@@ -296,7 +296,7 @@ def _example(table: tamis.Table, function: Function) -> tuple[str, Call]:
     assert schema is not None
     for text in [EXAMPLES[function.name]] if function.name in EXAMPLES else _guesses(table, function):
         try:
-            tree = expr.parse(text, schema)
+            tree = expr.parse_predicate(text, schema)
         except TamisError:
             continue
         if not any(isinstance(node, Opaque) for node in tree.walk()):
@@ -317,13 +317,13 @@ def _guesses(table: tamis.Table, function: Function) -> Iterator[str]:
     for args in (*product(ARGUMENTS, repeat=1), *product(ARGUMENTS, repeat=2)):
         made = f"{function.sql[0]}({', '.join(args)})" if function.sql else ""
         try:
-            tree = expr.parse(f"{made} IS NULL", schema)
+            tree = expr.parse_predicate(f"{made} IS NULL", schema)
         except TamisError:
             continue
         call = next((n for n in tree.walk() if isinstance(n, Call) and n.function == function.name), None)
         if (
             call is None
-            or not expr.columns(call)
+            or not expr.column_paths(call)
             or any(isinstance(n, Opaque) or (isinstance(n, Call) and n.function == "cast") for n in tree.walk())
         ):
             continue
@@ -334,12 +334,12 @@ def _guesses(table: tamis.Table, function: Function) -> Iterator[str]:
 
 def _value(call: Expr, row: pa.Table, schema: Any) -> str | None:
     """What the call gives for the row, as SQL; None where it has no literal."""
-    from tamis.core.expr.arrow_values import plain
+    from tamis.core.expr.arrow_values import plain_value
 
     try:
         batch = {f.id: row.column(f.name).combine_chunks() for f in schema}
         out = expr.evaluate(call, batch, 1).values
-        return literal(plain(out[0] if isinstance(out, pa.Array) else out), call.type)
+        return literal(plain_value(out[0] if isinstance(out, pa.Array) else out), call.type)
     except (TamisError, TypeError, ValueError, KeyError, pa.ArrowException):
         return None
 

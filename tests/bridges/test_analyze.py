@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.core.stats.statistics_budget import budget
+from tamis.core.stats.statistics_budget import part_budget
 from tamis.engine.operations.upkeep import analyze as analysis
 from tamis.engine.operations.upkeep import part_analysis
-from tamis.engine.operations.upkeep.analyze import unanalyzed
+from tamis.engine.operations.upkeep.analyze import unanalyzed_parts
 from tamis.engine.part_reader import read_part
 from tamis.engine.secondary_index.index_segments import renamed_covers
 from tamis.errors import CorruptData
@@ -154,7 +154,7 @@ def test_own_parts_without_statistics(tmp_path: Path) -> None:
     made.alter().set_properties({"tamis.stats.collect": "on"}).commit()
     made.append(rows(50))
     made.append(rows(100))
-    assert len(unanalyzed(made.refresh().snapshot)) == 1
+    assert len(unanalyzed_parts(made.refresh().snapshot)) == 1
     assert made.explain("id = 1000").parts.kept == 1
     assert made.analyze().parts == 1
     made.refresh()
@@ -175,7 +175,7 @@ def test_statistics_are_those_of_the_whole_file_whatever_is_deleted(table: tamis
     table.restore(0)
     assert table.verify().ok
     assert len(table.scan().to_arrow()) == FILES * ROWS
-    assert not len(unanalyzed(tamis.open(table.path).snapshot)) or table.analyze().parts == FILES
+    assert not len(unanalyzed_parts(tamis.open(table.path).snapshot)) or table.analyze().parts == FILES
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
@@ -199,7 +199,7 @@ def test_two_at_once_land_each_part_once(table: tamis.Table, monkeypatch: pytest
     found = tamis.open(table.path)
     assert sorted(found.scan().to_arrow()["id"].to_pylist()) == list(range(FILES * ROWS))
     assert [row["operation"] for row in found.history().to_pylist()] == ["analyze", "adopt"]
-    assert not len(unanalyzed(found.snapshot))
+    assert not len(unanalyzed_parts(found.snapshot))
 
 
 def test_a_delete_meanwhile_stays_deleted(table: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +209,7 @@ def test_a_delete_meanwhile_stays_deleted(table: tamis.Table, monkeypatch: pytes
     found = tamis.open(table.path)
     assert sorted(found.scan().to_arrow()["id"].to_pylist()) == [n for n in range(150) if n not in {1, 60}]
     assert found.verify().ok
-    assert not len(unanalyzed(found.snapshot))
+    assert not len(unanalyzed_parts(found.snapshot))
 
 
 @pytest.mark.push_cases(2)
@@ -273,7 +273,7 @@ def test_a_call_that_is_killed_leaves_what_it_landed(table: tamis.Table, monkeyp
     snapshot = table.refresh().snapshot
     with pytest.raises(Killed):
         analysis.analyze(table.store, snapshot, (), table._options(snapshot.head), learn=learn)
-    assert len(unanalyzed(tamis.open(table.path).snapshot)) == 2
+    assert len(unanalyzed_parts(tamis.open(table.path).snapshot)) == 2
     first = list(read)
     read[:] = ["", "", ""]
     del read[:2]
@@ -297,7 +297,7 @@ def test_limits_and_filters_choose_the_parts(table: tamis.Table) -> None:
     size = table.detail()["size_in_bytes"][0].as_py()
     done = table.analyze("id BETWEEN 60 AND 70")
     assert (done.parts, done.later) == (1, 0)
-    assert len(unanalyzed(table.refresh().snapshot)) == FILES - 1
+    assert len(unanalyzed_parts(table.refresh().snapshot)) == FILES - 1
     done = table.analyze(max_bytes=size // 2)
     assert (done.parts + done.later, done.parts) == (FILES - 1, 2)
     done = table.analyze(max_bytes=1)
@@ -310,7 +310,7 @@ def test_a_file_that_changed_is_refused_and_the_others_are_learned(table: tamis.
     with pytest.raises(CorruptData) as caught:
         table.analyze()
     assert (caught.value.code, caught.value.name) == ("SOURCE_CHANGED", "part-1.parquet")
-    left = unanalyzed(tamis.open(table.path).snapshot)
+    left = unanalyzed_parts(tamis.open(table.path).snapshot)
     assert left["path"].to_pylist() == ["part-1.parquet"]
     (source / "part-1.parquet").unlink()
     with pytest.raises(CorruptData, match="PART_MISSING"):
@@ -330,7 +330,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_learned(
     monkeypatch.setattr(part_analysis, "read_part", read)
     with pytest.raises(CorruptData, match="SOURCE_CHANGED"):
         table.analyze()
-    assert unanalyzed(tamis.open(table.path).snapshot)["path"].to_pylist() == ["part-2.parquet"]
+    assert unanalyzed_parts(tamis.open(table.path).snapshot)["path"].to_pylist() == ["part-2.parquet"]
 
 
 @pytest.mark.push_cases(2)
@@ -348,12 +348,12 @@ def test_a_synchronization_keeps_what_was_learned(tmp_path: Path, step: str) -> 
     followed.sync()
     followed.refresh()
     assert sorted_rows(followed.scan().to_arrow()) == sorted_rows(deltalake.DeltaTable(place).to_pyarrow_table())
-    fresh = set(unanalyzed(followed.snapshot)["path"].to_pylist())
+    fresh = set(unanalyzed_parts(followed.snapshot)["path"].to_pylist())
     first = set(deltalake.DeltaTable(place, version=1).file_uris())
     assert not {str(place / path) for path in fresh} & first
     followed.analyze()
     followed.refresh()
-    assert not len(unanalyzed(followed.snapshot))
+    assert not len(unanalyzed_parts(followed.snapshot))
     assert followed.verify().ok
     assert sorted_rows(followed.scan().to_arrow()) == sorted_rows(deltalake.DeltaTable(place).to_pyarrow_table())
 
@@ -376,7 +376,7 @@ def test_statistics_stay_within_their_budget(source: Path, tmp_path: Path) -> No
     detail = table.detail().to_pylist()[0]
     assert detail["statistics_dropped"] > 0
     assert detail["statistics_excess_bytes"] == 0
-    assert budget(300, ROWS) == 300
+    assert part_budget(300, ROWS) == 300
     assert table.verify().ok
 
 

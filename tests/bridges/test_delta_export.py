@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.bridges.export.delta_export import export_delta
-from tamis.bridges.export.delta_vectors import INLINE, bitmap64, descriptor, framed
+from tamis.bridges.export.delta_vectors import INLINE, bitmap64, framed_bitmap, vector_descriptor
 from tamis.errors import Conflict, InvalidInput, TamisError
 from tamis.storage.commit_log import load
-from tamis.storage.commit_log.deletion_vectors import vector
+from tamis.storage.commit_log.deletion_vectors import serialize_vector
 from tamis.storage.object_store import open_store
 from tests.bridges.exported_tables import CHANGES, RENAMES, expected, made, rows, widen
 from tests.bridges.foreign_readers import delta_by_deltalake, delta_by_polars
@@ -111,12 +111,12 @@ def test_deletion_vectors_of_every_size_are_read(tmp_path: Path) -> None:
 
 def test_a_vector_has_deltas_form() -> None:
     """The bytes of the protocol's text: magic, number of buckets, key, bitmap; length and CRC-32 around them."""
-    few = vector(pa.array([3, 4, 7]).to_numpy())
+    few = serialize_vector(pa.array([3, 4, 7]).to_numpy())
     data = bitmap64(few)
     assert data[:16].hex() == "d1d33964" + "0100000000000000" + "00000000"
-    assert framed(few)[:4] == len(data).to_bytes(4, "big")
+    assert framed_bitmap(few)[:4] == len(data).to_bytes(4, "big")
     assert len(few) <= INLINE
-    assert descriptor("data/x.parquet", few, 3)["sizeInBytes"] == len(data)
+    assert vector_descriptor("data/x.parquet", few, 3)["sizeInBytes"] == len(data)
 
 
 @pytest.mark.parametrize("change", RENAMES)

@@ -36,7 +36,7 @@ from pyiceberg.types import (
 )
 
 import tamis
-from tamis.bridges.sources.iceberg_bounds import decoded
+from tamis.bridges.sources.iceberg_bounds import decoded_bounds
 from tamis.bridges.sources.iceberg_equality import matching
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_schema import iceberg_schema
@@ -113,7 +113,7 @@ def test_bounds_are_decoded_by_the_specification() -> None:
         ),
     ]
     for data_type, values, expected in cases:
-        found = decoded(values, data_type)
+        found = decoded_bounds(values, data_type)
         assert found is not None
         assert found.to_pylist() == expected, data_type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from tamis.cli.arguments import names, pairs, point
+from tamis.cli.arguments import column_names, key_value_pairs, version_arguments
 
 
 @pytest.mark.parametrize(
@@ -22,34 +22,34 @@ from tamis.cli.arguments import names, pairs, point
     ],
 )
 def test_names(text: str | None, expected: tuple[str, ...]) -> None:
-    assert names(text) == expected
+    assert column_names(text) == expected
 
 
 def test_names_of_whole_columns() -> None:
-    assert names("`a.b`,c", whole=True) == ("a.b", "c")
+    assert column_names("`a.b`,c", whole=True) == ("a.b", "c")
 
 
 def test_pairs() -> None:
-    assert pairs(["a=b", "c=d=e", "f="], "--set") == {"a": "b", "c": "d=e", "f": ""}
-    assert pairs(None, "--set") == {}
+    assert key_value_pairs(["a=b", "c=d=e", "f="], "--set") == {"a": "b", "c": "d=e", "f": ""}
+    assert key_value_pairs(None, "--set") == {}
 
 
 @pytest.mark.parametrize("text", ["a", "=b", ""])
 def test_what_is_no_pair_is_a_usage_error(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="KEY=VALUE"):
-        pairs([text], "--set")
+        key_value_pairs([text], "--set")
 
 
 def test_a_point_in_time() -> None:
-    assert point(None, None) == {}
-    assert point(0, None) == {"version": 0}
-    assert point(None, "2026-01-01") == {"timestamp": "2026-01-01"}
+    assert version_arguments(None, None) == {}
+    assert version_arguments(0, None) == {"version": 0}
+    assert version_arguments(None, "2026-01-01") == {"timestamp": "2026-01-01"}
     with pytest.raises(typer.BadParameter):
-        point(1, "2026-01-01")
+        version_arguments(1, "2026-01-01")
 
 
 def test_a_storage_option_is_not_printed() -> None:
     """It may be a credential with the wrong separator."""
     with pytest.raises(typer.BadParameter, match="KEY=VALUE") as caught:
-        pairs(["secret_access_key:pl4nted"], "--storage-option")
+        key_value_pairs(["secret_access_key:pl4nted"], "--storage-option")
     assert "pl4nted" not in str(caught.value)

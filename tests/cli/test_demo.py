@@ -29,7 +29,7 @@ def short(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
     monkeypatch.setattr(demo, "QUERIES", EARLY)
     zone, pushdown = (spark.conf.get(key) for key in ("spark.sql.session.timeZone", "spark.sql.parquet.filterPushdown"))
     spark.conf.set("spark.sql.parquet.filterPushdown", "false")
-    outcome = demo.run(str(tmp_path / "lake"), weeks=3)
+    outcome = demo.run_demo(str(tmp_path / "lake"), weeks=3)
     spark.conf.set("spark.sql.parquet.filterPushdown", pushdown)
     assert zone == "UTC"
     return outcome

@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 
 import tamis
 from tamis.cli import ingest
-from tamis.cli.ingest_files import load
+from tamis.cli.ingest_files import load_files
 
 pytestmark = pytest.mark.spark
 
@@ -95,7 +95,7 @@ def test_a_call_killed_after_its_commit_does_not_repeat_it(
 
     monkeypatch.setattr(ingest, "_append", dies)
     with pytest.raises(KeyboardInterrupt):
-        ingest.run(str(table), str(inbox), batch_bytes=1)
+        ingest.ingest_folder(str(table), str(inbox), batch_bytes=1)
     monkeypatch.undo()
     assert run("ingest", table, inbox, "--json").json["known"] == 1
     assert rows(table) == [(0, "x"), (1, "x")]
@@ -109,19 +109,19 @@ def test_two_calls_at_once_take_no_file_twice(
     inbox, table = tmp_path / "inbox", tmp_path / "t"
     if filled:
         csv(inbox, "0.csv", "0,x")
-        ingest.run(str(table), str(inbox))
+        ingest.ingest_folder(str(table), str(inbox))
     csv(inbox, "a.csv", "1,x")
     between: list[bool] = []
 
     def slow(*arguments: Any) -> Any:
-        df = load(*arguments)
+        df = load_files(*arguments)
         if not between:
             between.append(True)
-            assert ingest.run(str(table), str(inbox))["rows"] == 1
+            assert ingest.ingest_folder(str(table), str(inbox))["rows"] == 1
         return df
 
-    monkeypatch.setattr(ingest, "load", slow)
-    assert ingest.run(str(table), str(inbox))["rows"] == 0
+    monkeypatch.setattr(ingest, "load_files", slow)
+    assert ingest.ingest_folder(str(table), str(inbox))["rows"] == 0
     assert rows(table) == [(0, "x"), (1, "x")][not filled :]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tamis import InvalidInput, NotFound
 from tamis.bridges.sources.hive_partitions import partitions_of
-from tamis.cli.ingest_files import batches, kind
+from tamis.cli.ingest_files import commit_batches, file_kind
 from tamis.cli.source_folders import File, list_files
 
 
@@ -34,7 +34,7 @@ def test_files_by_path_without_hidden_ones(tmp_path: Path) -> None:
     ],
 )
 def test_the_kind_is_list_files(tmp_path: Path, names: list[str], wanted: str | None, expected: str) -> None:
-    chosen, files = kind(tmp_path, make(tmp_path, *names), wanted)
+    chosen, files = file_kind(tmp_path, make(tmp_path, *names), wanted)
     assert chosen == expected
     assert all(f.name.lower() != "readme.md" for f in files)
 
@@ -51,7 +51,7 @@ def test_the_kind_is_list_files(tmp_path: Path, names: list[str], wanted: str | 
 )
 def test_what_cannot_be_ingested_is_refused(tmp_path: Path, names: list[str], wanted: str | None, code: str) -> None:
     with pytest.raises((InvalidInput, NotFound)) as caught:
-        kind(tmp_path, make(tmp_path, *names), wanted)
+        file_kind(tmp_path, make(tmp_path, *names), wanted)
     assert caught.value.code == code
 
 
@@ -66,7 +66,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 )
 def test_batches(sizes: list[int], most: int, expected: list[int]) -> None:
     files = [File(f"{i:05}", size) for i, size in enumerate(sizes)]
-    cut = list(batches(files, most))
+    cut = list(commit_batches(files, most))
     assert [len(b) for b in cut] == expected
     assert [f for b in cut for f in b] == files
 

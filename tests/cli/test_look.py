@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Run
 
 import tamis
-from tamis.engine.scan.report.report_text import size
+from tamis.engine.scan.report.report_text import size_text
 
 
 def test_query_prints_the_rows_that_match(run: Run, numbers: Path) -> None:
@@ -21,7 +21,7 @@ def test_query_prints_the_rows_that_match(run: Run, numbers: Path) -> None:
 def test_the_bytes_of_a_query_are_those_of_its_data(run: Run, numbers: Path) -> None:
     done = run("query", numbers, "--json")
     read = tamis.reports()[0].bytes
-    assert f"{size(read.leader + read.follower)} of {size(read.table)}" in done.err
+    assert f"{size_text(read.leader + read.follower)} of {size_text(read.table)}" in done.err
 
 
 def test_query_for_people_shows_the_first_rows_and_says_so(run: Run, numbers: Path) -> None:

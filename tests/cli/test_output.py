@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis.cli.output import plain, print_json_rows, records, text
+from tamis.cli.output import plain, print_json_rows, row_records, text
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_maps_are_objects_also_when_empty() -> None:
     kind = pa.struct([("m", pa.map_(pa.int64(), pa.list_(pa.map_(pa.string(), pa.int64()))))])
     rows = pa.table({"s": pa.array([{"m": []}, {"m": [(1, [[], [("a", 2)]])]}, None], kind), "l": [[], [1], None]})
     expected = [{"s": {"m": {}}, "l": []}, {"s": {"m": {"1": [{}, {"a": 2}]}}, "l": [1]}, {"s": None, "l": None}]
-    assert [plain(row) for row in records(rows)] == expected
+    assert [plain(row) for row in row_records(rows)] == expected
 
 
 @pytest.mark.parametrize(

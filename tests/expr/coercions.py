@@ -195,14 +195,14 @@ def found(text: str, ansi: bool, schema: Schema = SCHEMA, rows: pa.Table = ROWS)
 
     Raises ``AssertionError`` if a row is skipped, or taken without a test, against the evaluation.
     """
-    tree = expr.parse(text, schema, ansi=ansi)
-    if not expr.supported(tree):
+    tree = expr.parse_predicate(text, schema, ansi=ansi)
+    if not expr.is_supported(tree):
         return None
     keep, _, _ = expr.filter_mask([tree], {f.id: rows.column(f.name) for f in schema}, len(rows))
     for size in (1, 2, len(rows)):
         starts = range(0, len(rows), size)
         evidence = RowsEvidence(schema, [rows.slice(start, size) for start in starts])
-        decision = decide(expr.conjuncts(tree), evidence, strict=True)
+        decision = decide(expr.conjuncts_of(tree), evidence, strict=True)
         kept = [keep[start : start + size] for start in starts]
         assert not any(none and some.any() for none, some in zip(decision.none, kept, strict=True)), size
         assert all(some.all() for all_, some in zip(decision.all, kept, strict=True) if all_), size

@@ -10,13 +10,13 @@ import pyarrow as pa
 from tamis.core import expr
 from tamis.core.expr import Expr, Mode
 from tamis.core.expr.binding.binder import Binder
-from tamis.core.expr.syntax import expression
+from tamis.core.expr.syntax import parse_expression
 from tests.pruning.trees import SCHEMA
 
 
 def bound(text: str, zone: str, mode: Mode = Mode.ANSI) -> Expr:
     """Any expression, not only a predicate."""
-    return Binder(SCHEMA, zone, mode, text).bind(expression(text))
+    return Binder(SCHEMA, zone, mode, text).bind(parse_expression(text))
 
 
 def plain(column: Any) -> list[Any]:

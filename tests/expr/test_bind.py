@@ -27,7 +27,7 @@ def test_not_like(text: str) -> None:
     "text", ["length(DISTINCT string0)", "length(string0) OVER w", "string0 NOT RLIKE '(?i)(a|b)'"]
 )
 def test_what_no_handler_asks_about_is_unknown(text: str) -> None:
-    assert not expr.supported(bound(text, "UTC"))
+    assert not expr.is_supported(bound(text, "UTC"))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_char_is_compared_as_in_spark(text: str, rows: list[int]) -> None:
     data = {"c": ["a  ", "ab ", "b  ", None], "d": ["a    ", "ab   ", "c    ", "d    "], "v": ["a", "ab", "b", None]}
     kinds = {"c": String("char", 3), "d": String("char", 5), "v": String("varchar", 3)}
     schema = Schema(tuple(Field(name, kind, id=i) for i, (name, kind) in enumerate(kinds.items(), 1)))
-    tree = expr.parse(text, schema)
+    tree = expr.parse_predicate(text, schema)
     keep, _, _ = expr.filter_mask([tree], {i: pa.array(v) for i, v in enumerate(data.values(), 1)}, 4)
     assert keep.nonzero()[0].tolist() == rows
 
@@ -97,7 +97,7 @@ def test_integers_beside_constants_beyond_them(text: str, rows: list[int]) -> No
     """Spark's analyser makes these comparisons constants, of NULL too (random cases found it)."""
     schema = Schema((Field("i", INTEGER, id=1), Field("l", LONG, id=2)))
     keep, _, _ = expr.filter_mask(
-        [expr.parse(text, schema)], {1: pa.array([1, None, 5], pa.int32()), 2: pa.array([1, None, 5])}, 3
+        [expr.parse_predicate(text, schema)], {1: pa.array([1, None, 5], pa.int32()), 2: pa.array([1, None, 5])}, 3
     )
     assert keep.nonzero()[0].tolist() == rows
 
@@ -138,7 +138,7 @@ def test_text_beside_another_type_is_refused(text: str, ansi: bool) -> None:
 
 def test_only_a_division_by_zero_is_called_so() -> None:
     for divisor, code in (("0", "DIVIDE_BY_ZERO"), ("0.0000001BD", "NUMERIC_VALUE_OUT_OF_RANGE")):
-        tree = expr.parse(f"w div {divisor} > 0", WIDE_SCHEMA, ansi=True)
+        tree = expr.parse_predicate(f"w div {divisor} > 0", WIDE_SCHEMA, ansi=True)
         _, failed, error = expr.filter_mask([tree], {f.id: WIDE_ROWS.column(f.name) for f in WIDE_SCHEMA}, 9)
         assert failed.nonzero()[0].tolist() == ([*range(8)] if divisor == "0" else [5])
         assert code in str(error)
@@ -157,11 +157,11 @@ def test_only_a_division_by_zero_is_called_so() -> None:
 )
 def test_an_implicit_cast_of_a_total_function_may_fail(text: str, may_fail: bool) -> None:
     """The error that Spark raises is not hidden by another conjunct."""
-    tree = expr.parse(f"{text} AND id < 0", SCHEMA, ansi=True)
-    decision = decide(expr.conjuncts(tree), RowsEvidence(SCHEMA, [ROWS]), strict=True)
+    tree = expr.parse_predicate(f"{text} AND id < 0", SCHEMA, ansi=True)
+    decision = decide(expr.conjuncts_of(tree), RowsEvidence(SCHEMA, [ROWS]), strict=True)
     assert bool(decision.none[0]) is not may_fail
 
 
 def test_a_struct_in_an_array_keeps_its_type() -> None:
-    tree = expr.parse("array(struct(k), 'a')[0] = 'x'", SCHEMA, ansi=False)
+    tree = expr.parse_predicate("array(struct(k), 'a')[0] = 'x'", SCHEMA, ansi=False)
     assert not any(isinstance(node, Constructed) and node.type == STRING for node in tree.walk())

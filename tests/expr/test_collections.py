@@ -116,7 +116,7 @@ def generated() -> tuple[list[pa.Table], TableEvidence]:
 @pytest.mark.parametrize("text", FILTERS)
 def test_what_is_decided_holds(text: str, ansi: bool) -> None:
     pieces, evidence = generated()
-    conjuncts = expr.conjuncts(expr.parse(text, SCHEMA, ansi=ansi))
+    conjuncts = expr.conjuncts_of(expr.parse_predicate(text, SCHEMA, ansi=ansi))
     decision = decide(conjuncts, evidence, strict=True)
     for number, rows in enumerate(pieces):
         keep, failed, error = expr.filter_mask(conjuncts, batch(rows), rows.num_rows)
@@ -141,7 +141,7 @@ def test_must_skip() -> None:
         "exists(arr, x -> x > 5 AND x < 3)": 4, "try_element_at(arr, 1) = 7": 4, "arr IS NULL": 3,
     }  # fmt: skip
     found = {
-        f: int(decide(expr.conjuncts(expr.parse(f, SCHEMA)), collected(pieces), strict=True).none.sum())
+        f: int(decide(expr.conjuncts_of(expr.parse_predicate(f, SCHEMA)), collected(pieces), strict=True).none.sum())
         for f in expected
     }
     assert found == expected
@@ -152,8 +152,8 @@ def test_must_skip() -> None:
 @pytest.mark.push_cases(1)
 def test_rows_are_those_of_spark(spark: Any, ansi: bool, tmp_path: Any) -> None:
     """By SQL text and by Catalyst's tree; where a row fails here, Spark fails."""
-    from tamis.spark.jvm_bridge.adapter import bridge
-    from tamis.spark.jvm_bridge.catalyst import known, translate
+    from tamis.spark.jvm_bridge.adapter import bridge_of
+    from tamis.spark.jvm_bridge.catalyst import known_nodes, translate_filters
     from tamis.spark.jvm_bridge.node_settings import zone_table
 
     rng = np.random.default_rng(8)
@@ -168,12 +168,12 @@ def test_rows_are_those_of_spark(spark: Any, ansi: bool, tmp_path: Any) -> None:
             plan = plan.child()
         if plan.getClass().getSimpleName() != "Filter":
             continue  # Spark knows the answer already
-        helper = bridge(spark)
-        trees = translate(
-            helper.helper("TreeText").render(helper.seq([plan.condition()]), known()), SCHEMA, zone_table(helper)
+        helper = bridge_of(spark)
+        trees = translate_filters(
+            helper.helper("TreeText").render(helper.seq([plan.condition()]), known_nodes()), SCHEMA, zone_table(helper)
         ).conjuncts
         opaque = [n.text for c in trees for n in c.walk() if isinstance(n, Opaque)]
-        ways = {"text": expr.conjuncts(expr.parse(text, SCHEMA, ansi=ansi)), "catalyst": trees}
+        ways = {"text": expr.conjuncts_of(expr.parse_predicate(text, SCHEMA, ansi=ansi)), "catalyst": trees}
         for way, conjuncts in ways.items():
             if opaque and way == "catalyst":
                 wrong.append(f"{text}: not understood {opaque}")

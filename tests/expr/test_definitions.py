@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import InvalidInput
-from tamis.core.expr.column_definitions import columns
+from tamis.core.expr.column_definitions import parse_columns
 from tamis.core.types.arrow import from_arrow_schema
 
 TYPES = [
@@ -33,12 +33,12 @@ TYPES = [
 
 @pytest.mark.parametrize(("text", "expected"), TYPES, ids=[text for text, _ in TYPES])
 def test_types(text: str, expected: pa.DataType) -> None:
-    assert columns(f"c {text}").field("c").type == expected
+    assert parse_columns(f"c {text}").field("c").type == expected
 
 
 def test_sizes_come_along_at_any_depth() -> None:
     text = "v VARCHAR(5), c CHAR(3), t TIME(3), s STRUCT<x: VARCHAR(2)>, a ARRAY<CHAR(2)>, m MAP<VARCHAR(4), TIME(0)>"
-    assert [str(f.type) for f in from_arrow_schema(columns(text))] == [
+    assert [str(f.type) for f in from_arrow_schema(parse_columns(text))] == [
         "varchar(5)",
         "char(3)",
         "time(3)",
@@ -49,7 +49,7 @@ def test_sizes_come_along_at_any_depth() -> None:
 
 
 def test_names_and_nullability() -> None:
-    found = columns("ts TIMESTAMP NOT NULL, `odd, name` INT, n INT NULL")
+    found = parse_columns("ts TIMESTAMP NOT NULL, `odd, name` INT, n INT NULL")
     assert found.names == ["ts", "odd, name", "n"]
     assert [f.nullable for f in found] == [False, True, True]
 
@@ -95,7 +95,7 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "words"), REFUSED, ids=[text for text, _ in REFUSED])
 def test_what_is_no_schema_is_refused_by_name(text: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        columns(text)
+        parse_columns(text)
     assert caught.value.code in {"BAD_SCHEMA", "BAD_TYPE"}
     assert words in caught.value.message
     assert "CREATE TABLE t" not in str(caught.value)

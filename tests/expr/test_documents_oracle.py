@@ -15,11 +15,11 @@ from tamis.core import expr
 from tamis.core.expr import Expr, Mode, Opaque
 from tamis.core.expr.binding.binder import Binder
 from tamis.core.expr.java_doubles import spark_decides
-from tamis.core.expr.syntax import expression
+from tamis.core.expr.syntax import parse_expression
 from tamis.core.types import VARIANT
 from tamis.core.types.arrow import to_arrow_type
-from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.jvm_bridge.catalyst import known, translate
+from tamis.spark.jvm_bridge.adapter import bridge_of
+from tamis.spark.jvm_bridge.catalyst import known_nodes, translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
 from tests.expr.documents import DOCUMENTS, NUMBER_WORDS, PATH_DOCUMENTS, PATHS, PHRASES, SCHEMA, TARGETS, TYPED
 from tests.expr.oracle import plain
@@ -55,7 +55,7 @@ def columns(frame: Any) -> dict[int, pa.Array]:
 
 
 def bound(text: str) -> Expr:
-    return Binder(SCHEMA, "UTC", Mode.ANSI, text).bind(expression(text))
+    return Binder(SCHEMA, "UTC", Mode.ANSI, text).bind(parse_expression(text))
 
 
 def ours(tree: Expr, columns: dict[int, pa.Array], length: int = len(DOCUMENTS)) -> tuple[list[Any], list[bool]]:
@@ -131,30 +131,30 @@ CONDITIONS = [
 
 def test_catalyst_means_the_same(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
     needs_syntax(spark, "SELECT v:a::int")
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     for text in CONDITIONS:
         plan = frame.where(text)._jdf.queryExecution().optimizedPlan()
         while plan.getClass().getSimpleName() != "Filter":
             plan = plan.child()
-        found = translate(
-            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA, zone_table(owner)
+        found = translate_filters(
+            owner.helper("TreeText").render(owner.seq([plan.condition()]), known_nodes()), SCHEMA, zone_table(owner)
         ).conjuncts
         assert not [n for c in found for n in c.walk() if isinstance(n, Opaque)], f"{text}: {found}"
         keep, failed, _ = expr.filter_mask(found, columns, len(DOCUMENTS))
         assert not failed.any(), text
         rows = sorted(r.n for r in frame.where(text).select("n").collect())
         assert [n for n, kept in enumerate(keep.tolist()) if kept] == rows, text
-        again = expr.filter_mask(expr.conjuncts(expr.parse(text, SCHEMA)), columns, len(DOCUMENTS))[0]
+        again = expr.filter_mask(expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)), columns, len(DOCUMENTS))[0]
         assert (again == keep).all(), text
 
 
 def test_options_are_not_understood(spark: Any, frame: Any) -> None:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     plan = frame.where("from_json(s, 'a INT', map('mode', 'FAILFAST')).a = 1")._jdf.queryExecution().optimizedPlan()
     while plan.getClass().getSimpleName() != "Filter":
         plan = plan.child()
-    found = translate(
-        owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA, zone_table(owner)
+    found = translate_filters(
+        owner.helper("TreeText").render(owner.seq([plan.condition()]), known_nodes()), SCHEMA, zone_table(owner)
     ).conjuncts
     assert any(isinstance(n, Opaque) for c in found for n in c.walk())
 
@@ -259,12 +259,12 @@ def test_the_field_of_corrupt_records_is_not_understood(spark: Any, frame: Any) 
     """It has the text of a document that does not fit, under the name that the session gives it."""
 
     def opaque(text: str) -> bool:
-        owner = bridge(spark)
+        owner = bridge_of(spark)
         plan = frame.where(text)._jdf.queryExecution().optimizedPlan()
         while plan.getClass().getSimpleName() != "Filter":
             plan = plan.child()
-        found = translate(
-            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA, zone_table(owner)
+        found = translate_filters(
+            owner.helper("TreeText").render(owner.seq([plan.condition()]), known_nodes()), SCHEMA, zone_table(owner)
         ).conjuncts
         return any(isinstance(n, Opaque) for c in found for n in c.walk())
 

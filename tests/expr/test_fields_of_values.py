@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tamis.core.expr import Opaque, columns, parse
+from tamis.core.expr import Opaque, column_paths, parse_predicate
 from tamis.core.types.arrow import from_arrow_schema
 
 _POINT = pa.struct([("y", pa.int64())])
@@ -38,16 +38,16 @@ _SCHEMA = from_arrow_schema(
     ],
 )
 def test_a_field_of_a_value_is_no_column(text: str) -> None:
-    read = parse(f"{text} = 1", _SCHEMA)
-    assert _SCHEMA.find("y")[0].id not in {ids[-1] for ids in columns(read)}
+    read = parse_predicate(f"{text} = 1", _SCHEMA)
+    assert _SCHEMA.find("y")[0].id not in {ids[-1] for ids in column_paths(read)}
 
 
 @pytest.mark.parametrize("text", ["from_json(js, 'y DATE').y", "m['a'].y.z"])
 def test_what_cannot_be_read_is_unknown(text: str) -> None:
-    assert any(isinstance(node, Opaque) for node in parse(f"{text} = 1", _SCHEMA).walk())
+    assert any(isinstance(node, Opaque) for node in parse_predicate(f"{text} = 1", _SCHEMA).walk())
 
 
 @pytest.mark.parametrize("text", ["y", "st.y", "st.x.y", "(st).y", "(st.x).y", "exists(a, e -> e.y = 1)"])
 def test_a_field_of_a_column_is_known(text: str) -> None:
     whole = text if "->" in text else f"{text} = 1"
-    assert not any(isinstance(node, Opaque) for node in parse(whole, _SCHEMA).walk())
+    assert not any(isinstance(node, Opaque) for node in parse_predicate(whole, _SCHEMA).walk())

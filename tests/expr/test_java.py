@@ -33,12 +33,14 @@ DOUBLES = Schema((Field("x", DOUBLE, True, 1),))
 def test_rows_are_left_to_spark(text: str) -> None:
     one = batch(TEXTS)
     columns = {f.id: one.column(i) for i, f in enumerate(DOCUMENTS.fields)}
-    keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, DOCUMENTS)), columns, len(TEXTS))
+    keep, failed, _ = expr.filter_mask(expr.conjuncts_of(expr.parse_predicate(text, DOCUMENTS)), columns, len(TEXTS))
     assert (keep.tolist(), bool(failed.any())) == ([True, *[False] * 5], False), (
         "nobody is asked after us: the shortest text"
     )
     with spark_decides():
-        keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, DOCUMENTS)), columns, len(TEXTS))
+        keep, failed, _ = expr.filter_mask(
+            expr.conjuncts_of(expr.parse_predicate(text, DOCUMENTS)), columns, len(TEXTS)
+        )
     assert (bool(keep.any()), failed.tolist()) == (False, LEFT)
 
 
@@ -46,7 +48,7 @@ def test_half_a_character_is_left_to_spark() -> None:
     """Spark 4.3 rejects the document, and Spark 4.1 reads a question mark; both answers are some Spark's."""
     texts = ['{"a": "\\ud800", "b": 5}', '{"\\udc00": 1, "b": 5}', '{"a": "\\ud83d\\ude00", "b": 5}']
     columns = {2: pa.array(texts)}
-    tree = expr.parse("try_variant_get(try_parse_json(s), '$.b', 'int') = 5", DOCUMENTS)
+    tree = expr.parse_predicate("try_variant_get(try_parse_json(s), '$.b', 'int') = 5", DOCUMENTS)
     keep, failed, _ = expr.filter_mask([tree], columns, len(texts))
     assert (keep.tolist(), bool(failed.any())) == ([False, False, True], False)
     with spark_decides():
@@ -57,7 +59,7 @@ def test_half_a_character_is_left_to_spark() -> None:
 @pytest.mark.parametrize("how", ["cast", "try_cast"])
 def test_decimals_are_read_from_that_text(how: str) -> None:
     values = [2e23, 0.5, 79248121131225650.0, 5e-324, 3.0, 123456789012345.6, 0.0, None]
-    tree = expr.parse(f"{how}(x AS DECIMAL(38, 8)) > 0", DOUBLES)
+    tree = expr.parse_predicate(f"{how}(x AS DECIMAL(38, 8)) > 0", DOUBLES)
     with spark_decides():
         _, failed, _ = expr.filter_mask([tree], {1: pa.array(values)}, len(values))
     assert failed.tolist() == [True, False, True, False, False, False, False, False]
@@ -68,7 +70,9 @@ def test_nothing_is_concluded_from_them(value: float, wanted: str, expected: str
     """Java 17 reads 2E23 as 199999999999999980000000."""
     piece: Any = pa.table({"x": [value]})
     found = decide(
-        [expr.parse(f"cast(x AS DECIMAL(38, 8)) = {wanted}", DOUBLES)], RowsEvidence(DOUBLES, [piece]), strict=True
+        [expr.parse_predicate(f"cast(x AS DECIMAL(38, 8)) = {wanted}", DOUBLES)],
+        RowsEvidence(DOUBLES, [piece]),
+        strict=True,
     )
     assert found.none[0] == (expected == "none")
 

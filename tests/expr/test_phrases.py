@@ -21,4 +21,4 @@ ELSEWHERE = {
 
 def test_every_entry_is_compared_with_spark() -> None:
     named = {node.function for phrase in PHRASES for node in bound(phrase, "UTC").walk() if isinstance(node, Call)}
-    assert {entry.name for entry in expr.entries()} - named == set().union(*ELSEWHERE.values())
+    assert {entry.name for entry in expr.all_entries()} - named == set().union(*ELSEWHERE.values())

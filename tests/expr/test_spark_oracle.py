@@ -43,8 +43,8 @@ def in_range(table: pa.Table) -> pa.Table:
 def test_phrases(spark: Any, zone: str, ansi: bool) -> None:
     mode = Mode.ANSI if ansi else Mode.LEGACY
     phrases = [p for p in PHRASES if not p.startswith("try_to_date") or knows_function(spark, "try_to_date")]
-    known = [(p, t) for p in phrases if expr.supported(t := bound(p, zone, mode))]
-    assert not ansi or [p for p in PHRASES if not expr.supported(bound(p, zone, mode))] == []
+    known = [(p, t) for p in phrases if expr.is_supported(t := bound(p, zone, mode))]
+    assert not ansi or [p for p in PHRASES if not expr.is_supported(bound(p, zone, mode))] == []
     assert "\n".join(differences(spark, in_range(rows(1)), known, zone, ansi)) == ""
 
 
@@ -52,7 +52,7 @@ def test_phrases(spark: Any, zone: str, ansi: bool) -> None:
 @pytest.mark.push_cases(3)
 def test_random_trees(spark: Any, zone: str) -> None:
     rng = np.random.default_rng(ZONES.index(zone))
-    trees = [t for t in (tree(rng, 2, zone=zone, mode=Mode.ANSI) for _ in range(80)) if expr.supported(t)]
+    trees = [t for t in (tree(rng, 2, zone=zone, mode=Mode.ANSI) for _ in range(80)) if expr.is_supported(t)]
     assert "\n".join(differences(spark, in_range(rows(2, 6)), [(expr.to_sql(t), t) for t in trees], zone)) == ""
 
 

@@ -45,7 +45,7 @@ TARGETS = [
 
 
 def cast(target: t.DataType, mode: Mode, zone: str, texts: list[str]) -> pa.Array:
-    tree = expr.call("cast", Column(t.STRING, (1,), "s"), mode=mode, zone=zone, type=target)
+    tree = expr.make_call("cast", Column(t.STRING, (1,), "s"), mode=mode, zone=zone, type=target)
     return expr.evaluate(tree, {1: pa.array(texts)}, len(texts)).values
 
 
@@ -114,7 +114,7 @@ def test_case_changes_as_in_spark(spark: Any) -> None:
     spark.createDataFrame(pa.table({"s": CASED})).createOrReplaceTempView("cased")
     expected = spark.sql("SELECT s, upper(s) AS upper, lower(s) AS lower FROM cased").toArrow().combine_chunks()
     for name in ("upper", "lower"):
-        tree = expr.call(name, Column(t.STRING, (1,), "s"))
+        tree = expr.make_call(name, Column(t.STRING, (1,), "s"))
         assert (
             expr.evaluate(tree, {1: expected["s"].combine_chunks()}, len(CASED)).values.to_pylist()
             == expected[name].to_pylist()
@@ -137,7 +137,7 @@ def test_case_changes_as_in_spark(spark: Any) -> None:
 )
 def test_a_double_has_two_digits_at_least(value: float, text: str) -> None:
     """Java rounds the smallest ones to two digits, although one would read back."""
-    made = expr.call("cast", Column(t.DOUBLE, (1,), "d"), type=t.STRING)
+    made = expr.make_call("cast", Column(t.DOUBLE, (1,), "d"), type=t.STRING)
     assert expr.evaluate(made, {1: pa.array([value])}, 1).values.to_pylist() == [text]
 
 
@@ -150,7 +150,7 @@ def test_numbers_are_written_as_in_spark(spark: Any) -> None:
     values += [float(f"{d % 9 + 1}.0{d}e{e}") for d, e in zip(digits, power, strict=True)]
     spark.createDataFrame(pa.table({"d": values})).createOrReplaceTempView("numbers")
     found = spark.sql("SELECT d, CAST(d AS STRING) AS text FROM numbers").toArrow()
-    made = expr.call("cast", Column(t.DOUBLE, (1,), "d"), type=t.STRING)
+    made = expr.make_call("cast", Column(t.DOUBLE, (1,), "d"), type=t.STRING)
     texts = expr.evaluate(made, {1: found["d"].combine_chunks()}, len(found)).values.to_pylist()
     wanted = found["text"].to_pylist()
     assert [pair for pair in zip(texts, wanted, strict=True) if pair[0] != pair[1]] == []
@@ -159,6 +159,6 @@ def test_numbers_are_written_as_in_spark(spark: Any) -> None:
 def test_written_floats_read_back() -> None:
     """Before Java 19, Java does not write the shortest text of all floats; both texts are of one number."""
     values = (np.random.default_rng(0).integers(1, 10**6, 4_000) * 10.0 ** np.arange(-20, 20).repeat(100)).astype("f4")
-    made = expr.call("cast", Column(t.FLOAT, (1,), "f"), type=t.STRING)
+    made = expr.make_call("cast", Column(t.FLOAT, (1,), "f"), type=t.STRING)
     texts = expr.evaluate(made, {1: pa.array(values)}, len(values)).values.to_pylist()
     assert [np.float32(text) for text in texts] == values.tolist()

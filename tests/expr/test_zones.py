@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.core.expr import evaluate, parse_value
-from tamis.core.expr.time_zones import DAY, name_with_table, zone
+from tamis.core.expr.time_zones import DAY, name_with_table, zone_named
 from tamis.core.types import STRING, Field, Schema
 from tamis.errors import InvalidInput
 
@@ -18,7 +18,7 @@ from tamis.errors import InvalidInput
 )
 @pytest.mark.parametrize("days", [20, 400, 40_000, 300_000])
 def test_many_values_are_as_each_alone(name: str, days: int) -> None:
-    rng, z = np.random.default_rng(days), zone(name)
+    rng, z = np.random.default_rng(days), zone_named(name)
     middle = 1_300_000_000_000_000
     rising = np.sort(middle + rng.integers(-days * DAY // 2, days * DAY // 2, 3_000))
     shifts = z.to_local.starts[np.abs(z.to_local.starts - middle) < days * DAY // 2]
@@ -34,7 +34,7 @@ def test_many_values_are_as_each_alone(name: str, days: int) -> None:
 def test_a_name_may_have_a_table_and_a_text_of_data_may_not() -> None:
     """Java's table of a zone goes behind its name; a value that looks like one is no zone in Spark."""
     name = name_with_table("Here", "3600,0:7200")
-    assert zone(name).offset(np.array([-1, 0])).tolist() == [3_600_000_000, 7_200_000_000]
+    assert zone_named(name).offset(np.array([-1, 0])).tolist() == [3_600_000_000, 7_200_000_000]
     schema = Schema((Field("s", STRING, id=1),))
     texts = [f"2024-01-01 00:00:00 {z}" for z in (name, "a=b", "UTC=", "UTC=eJwzNjMwAAACAgDK", "UTC")]
     for text in ("try_cast(s AS TIMESTAMP)", "try_cast(concat('T', substring(s, 12)) AS TIMESTAMP)"):
@@ -46,4 +46,4 @@ def test_a_name_may_have_a_table_and_a_text_of_data_may_not() -> None:
 @pytest.mark.parametrize("name", ["a=b", "UTC=", "=", "UTC=eJwzNjMwAAACAgDKxx", "Nowhere"])
 def test_what_is_no_zone_is_said_so(name: str) -> None:
     with pytest.raises(InvalidInput, match="UNKNOWN_TIME_ZONE"):
-        zone(name)
+        zone_named(name)

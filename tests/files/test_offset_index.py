@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.storage.files import open_part
-from tamis.storage.files.parquet.compact_thrift import varint
-from tamis.storage.files.parquet.index_checksum import UNFILLED, filled, split_end
+from tamis.storage.files.parquet.compact_thrift import thrift_varint
+from tamis.storage.files.parquet.index_checksum import UNFILLED, filled_footer, split_end
 from tamis.storage.files.parquet.offset_index import page_starts
 from tamis.storage.files.parquet.page_offsets import noted
 from tamis.storage.object_store import open_store
@@ -117,8 +117,8 @@ def test_a_value_that_is_an_index() -> None:
     """A column's least value may be a whole offset index, with a list that goes on to the end of the real one."""
 
     def with_index(starts: list[int], behind: int) -> pa.Table:
-        pages = b"".join(b"\x16" + varint(2 * at) + b"\x15\x08\x16\x08\x00" for at in starts)
-        value = b"\x00\x19" + bytes([16 * len(starts) + 12]) + pages + b"\x19\xf6" + varint(behind)
+        pages = b"".join(b"\x16" + thrift_varint(2 * at) + b"\x15\x08\x16\x08\x00" for at in starts)
+        value = b"\x00\x19" + bytes([16 * len(starts) + 12]) + pages + b"\x19\xf6" + thrift_varint(behind)
         return pa.table({"b": [value + b"\x01" * (80 - len(value)), *(b"%02d" % n * 20 for n in range(1, 40))]})
 
     wrong, behind, options = [4, 900, 1_300, 1_301], 200, {"use_dictionary": False, "compression": "none"}
@@ -126,7 +126,7 @@ def test_a_value_that_is_an_index() -> None:
         table = with_index(wrong, behind)
         index, footer, expected = written(table, 40, 10, **options)
         wrong = [4, expected[2], expected[3], expected[3] + 1]
-        rest = index[index.index(b"\x19\xf6" + varint(behind)) + 2 + len(varint(behind)) :]
+        rest = index[index.index(b"\x19\xf6" + thrift_varint(behind)) + 2 + len(thrift_varint(behind)) :]
         behind = sum(byte < 0x80 for byte in rest) - 1
     assert table == with_index(wrong, behind), "the value names these places"
     assert found(index, footer) == expected
@@ -155,7 +155,7 @@ def test_notes_are_filled_in(length: int) -> None:
         writer.add_key_value_metadata({"first": UNFILLED, "other": UNFILLED, "second": UNFILLED})
     _, footer = split_end(sink.getvalue().to_pybytes()[4:])
     notes = {"first": "x" * length, "second": "y" * 3}
-    metadata = pq.read_metadata(pa.BufferReader(b"PAR1" + filled(footer, notes))).metadata
+    metadata = pq.read_metadata(pa.BufferReader(b"PAR1" + filled_footer(footer, notes))).metadata
     assert (metadata[b"first"], metadata[b"second"]) == (notes["first"].encode(), b"yyy")
     assert metadata[b"other"] == UNFILLED.encode()
 

@@ -21,7 +21,7 @@ from tamis.storage.files.file_seal import SealingSink, Summary
 from tamis.storage.files.orc import orc_writer
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.orc.file_reader import FileReader
-from tamis.storage.files.orc.protobuf import fields, records
+from tamis.storage.files.orc.protobuf import message_fields, number_records
 from tamis.storage.files.orc.stripe_excerpt import ColumnsExcerpt
 from tamis.storage.files.orc.stripe_layout import StripeLayout
 from tamis.storage.files.protocol import PartRef, WriteOptions
@@ -172,15 +172,15 @@ def test_dictionaries_are_made_of_texts_that_repeat() -> None:
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 2**31, 2**62])
 def test_numbers_of_fixed_width(value: int) -> None:
-    (found,) = records(5, (1, np.array([value])), (2, np.array([7]))).tolist()
-    ((number, message),) = fields(bytes(found))
-    assert (number, list(fields(message))) == (5, [(1, value), (2, 7)])
+    (found,) = number_records(5, (1, np.array([value])), (2, np.array([7]))).tolist()
+    ((number, message),) = message_fields(bytes(found))
+    assert (number, list(message_fields(message))) == (5, [(1, value), (2, 7)])
 
 
 @pytest.mark.parametrize("message", [b"\x08", b"\x0a\x05abc", b"\x80", b"\x0b\x00", b"\x09\x00"])
 def test_a_message_that_is_cut_is_refused(message: bytes) -> None:
     with pytest.raises(ValueError, match=r"a field|a number"):
-        list(fields(message))
+        list(message_fields(message))
 
 
 def test_no_byte_of_a_stream_can_change_unnoticed() -> None:

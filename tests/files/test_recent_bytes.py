@@ -13,7 +13,7 @@ from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.protocol import PartRef
 from tamis.storage.files.recent_bytes import RecentBytes
 from tamis.storage.object_store import open_store
-from tamis.storage.object_store.store import merged
+from tamis.storage.object_store.store import merge_ranges
 
 DATA = bytes(n * 7919 % 251 for n in range(100_000))
 STORE = open_store("memory://recent")
@@ -104,7 +104,7 @@ def test_the_oldest_bytes_are_dropped_beyond_the_limit(spans: list[tuple[int, in
 def test_spans_kept_together_are_those_kept_one_by_one(rounds: list[list[tuple[int, int]]]) -> None:
     together, alone = RecentBytes(150), RecentBytes(150)
     for spans in rounds:
-        wanted = merged([span for span in spans if span[1]], 0)
+        wanted = merge_ranges([span for span in spans if span[1]], 0)
         missing = together.missing(wanted)
         assert missing == alone.missing(wanted)
         views = [(at, memoryview(DATA)[at : at + size]) for at, size in missing]

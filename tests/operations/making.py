@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import tamis
 from tamis.storage.commit_log import Operation, Proposal, commit
-from tamis.storage.commit_log.deletion_vectors import bitmap, ordinals, vector
+from tamis.storage.commit_log.deletion_vectors import read_bitmap, row_ordinals, serialize_vector
 
 _names = count()
 SCHEMA = pa.schema([("ts", pa.int64()), ("user", pa.int64()), ("name", pa.string())])
@@ -54,10 +54,12 @@ def delete_rows(of: tamis.Table, every: int) -> int:
     parts = of.refresh().snapshot.parts(None)
     rows = {p["part_id"]: np.arange(0, p["rows"], every) for p in parts.select(["part_id", "rows"]).to_pylist()}
     known = {
-        p["part_id"]: bitmap(p["deletion"]) for p in parts.select(["part_id", "deletion"]).to_pylist() if p["deletion"]
+        p["part_id"]: read_bitmap(p["deletion"])
+        for p in parts.select(["part_id", "deletion"]).to_pylist()
+        if p["deletion"]
     }
-    chosen = {i: np.setdiff1d(found, ordinals(known[i])) if i in known else found for i, found in rows.items()}
-    given = {i: vector(found) for i, found in chosen.items() if len(found)}
+    chosen = {i: np.setdiff1d(found, row_ordinals(known[i])) if i in known else found for i, found in rows.items()}
+    given = {i: serialize_vector(found) for i, found in chosen.items() if len(found)}
     commit(of.store, Proposal(Operation("delete"), of.version, delete_rows=given))
     of.refresh()
     return sum(map(len, chosen.values()))

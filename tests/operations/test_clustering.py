@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tamis.core.pruning import ColumnEvidence
 from tamis.core.types import LONG
-from tamis.engine.operations.layout.clustering_quality import clustering, depth, intervals
+from tamis.engine.operations.layout.clustering_quality import clustering_figures, overlap_depth, part_intervals
 from tests.operations.making import filled
 
 
@@ -38,7 +38,7 @@ def evidence(spans: list[tuple[int, int] | None]) -> ColumnEvidence:
     ],
 )
 def test_depth(spans: list[tuple[int, int] | None], runs: list[int], deepest: int) -> None:
-    found = clustering("c", intervals(evidence(spans), np.array(runs, dtype=np.int64)))
+    found = clustering_figures("c", part_intervals(evidence(spans), np.array(runs, dtype=np.int64)))
     assert found.max_depth == deepest
 
 
@@ -47,7 +47,7 @@ def test_depth(spans: list[tuple[int, int] | None], runs: list[int], deepest: in
 )
 def test_figures_agree_with_counting(spans: list[tuple[int, int]]) -> None:
     """Each part a run of its own: overlap and depth as one would count them."""
-    found = clustering("c", intervals(evidence(list(spans)), np.arange(len(spans))))
+    found = clustering_figures("c", part_intervals(evidence(list(spans)), np.arange(len(spans))))
     over = [sum(a[0] <= b[1] and b[0] <= a[1] for b in spans) - 1 for a in spans]
     at = {v: sum(a[0] <= v <= a[1] for a in spans) for v in range(21)}
     deepest = [max(at[v] for v in range(a[0], a[1] + 1)) for a in spans]
@@ -58,9 +58,9 @@ def test_figures_agree_with_counting(spans: list[tuple[int, int]]) -> None:
 
 
 def test_unknown_bounds_lie_over_everything() -> None:
-    known = intervals(evidence([(0, 1), (5, 6)]), np.arange(2))
-    assert depth(known).max() == 1
-    assert depth(intervals(None, np.arange(3))).max() == 3
+    known = part_intervals(evidence([(0, 1), (5, 6)]), np.arange(2))
+    assert overlap_depth(known).max() == 1
+    assert overlap_depth(part_intervals(None, np.arange(3))).max() == 3
 
 
 def test_detail_shows_them(small_blocks: None) -> None:

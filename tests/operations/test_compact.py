@@ -13,7 +13,7 @@ from tamis.engine import operations
 from tamis.engine.operations import PartChoice
 from tamis.engine.operations.layout.compact import Compacted, Work, Workers, rewrite_locally
 from tamis.engine.operations.layout.compaction_candidates import Group
-from tamis.engine.operations.rows.append import discard
+from tamis.engine.operations.rows.append import discard_parts
 from tamis.engine.scan import Options
 from tamis.errors import StoreUnavailable
 from tamis.storage.commit_log import Operation, Proposal, commit, load
@@ -207,7 +207,7 @@ def test_a_failure_leaves_nothing() -> None:
     before = {e.path for e in of.store.list("data")}, held(of)
 
     def fail(work: Work, group: Group) -> list[pa.Table]:
-        discard(work.store, rewrite_locally(work, group))
+        discard_parts(work.store, rewrite_locally(work, group))
         raise StoreUnavailable("planned")
 
     with pytest.raises(StoreUnavailable, match="planned"):

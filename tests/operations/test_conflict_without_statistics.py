@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import Expr, conjuncts, parse
-from tamis.core.stats.statistics_budget import trim
+from tamis.core.expr import Expr, conjuncts_of, parse_predicate
+from tamis.core.stats.statistics_budget import trim_statistics
 from tamis.engine import operations
 from tamis.engine.part_writer import trimmed_statistics
 from tamis.engine.scan import Options
@@ -21,7 +21,7 @@ from tests.operations.making import filled, rows
 
 def lying(*arguments: Any) -> Any:
     """Claim that every value is a million."""
-    left = trim(*arguments)
+    left = trim_statistics(*arguments)
     wrong = {
         name: pa.array([10**6], array.type) if pa.types.is_integer(array.type) and "|long|" in name else array
         for name, array in left.statistics.items()
@@ -50,10 +50,10 @@ def test_wrong_bounds_of_a_concurrent_append_hide_no_conflict(
 ) -> None:
     table = filled(1)
     before = table.refresh().snapshot
-    monkeypatch.setattr(trimmed_statistics, "trim", lying)
+    monkeypatch.setattr(trimmed_statistics, "trim_statistics", lying)
     table.append(rows(10, 1))  # a row that the filter matches
     assert before.head.schema is not None
-    wanted = conjuncts(parse("ts = 10", before.head.schema))
+    wanted = conjuncts_of(parse_predicate("ts = 10", before.head.schema))
     options = Options.resolve({"tamis.stats.filter": use}, None, before.head.properties)
     if use == "on":  # the planted bounds are believed, and the row of the append is missed
         VERBS[verb](table, before, wanted, options)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import parse
+from tamis.core.expr import parse_predicate
 from tamis.core.pruning import decide
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
@@ -370,7 +370,7 @@ def test_a_piece_of_another_schema_says_nothing() -> None:
     evidence = TableEvidence(pieces, {0: before, 1: after})
     ((_, holds),) = evidence.generated()
     assert holds.tolist() == [False, True, False]
-    decision = decide([parse("x IS NULL OR x = 0", after)], evidence, strict=True)
+    decision = decide([parse_predicate("x IS NULL OR x = 0", after)], evidence, strict=True)
     assert not decision.none[0]
     assert not decision.none[2]
 

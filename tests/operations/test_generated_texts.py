@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import generated_columns, parse
+from tamis.core.expr import generated_columns, parse_predicate
 from tamis.core.pruning.implied_conjuncts import implied_conjuncts
 from tamis.core.types import STRING, Field, Generation, Schema, String
 
@@ -94,7 +94,7 @@ def test_nothing_follows_for_indexes_of_what_is_cut(length: int | None, implied:
     kind = STRING if length is None else String("varchar", length)
     columns = Field("s", STRING, id=1), Field("w", kind, id=2, generated=Generation("concat('x', s)"))
     schema = Schema(columns)
-    found = implied_conjuncts([parse("concat('x', s) = 'xb    '", schema)], schema, (0, 0))
+    found = implied_conjuncts([parse_predicate("concat('x', s) = 'xb    '", schema)], schema, (0, 0))
     assert len(found) == implied
 
 

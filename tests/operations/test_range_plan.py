@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.core.expr.parse_filter import parse
-from tamis.core.expr.tree import conjuncts
+from tamis.core.expr.parse_filter import parse_predicate
+from tamis.core.expr.tree import conjuncts_of
 from tamis.engine.operations.streaming import stream_source
-from tamis.engine.operations.streaming.range_plan import kept, plan_ranges
+from tamis.engine.operations.streaming.range_plan import kept_parts, plan_ranges
 from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position
 from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.part_writer import write_part
@@ -36,7 +36,7 @@ FILTERS: dict[str, Callable[[int, int, str], bool]] = {
 def planned(of: tamis.Table, ranges: list[PartRange], text: str | None, **options: Any) -> Plan:
     schema = of.refresh().snapshot.head.schema
     assert schema is not None
-    parts = () if text is None else conjuncts(parse(text, schema))
+    parts = () if text is None else conjuncts_of(parse_predicate(text, schema))
     request = PlanRequest(conjuncts=parts, selected=schema, options=Options(**options), errors="keep", filter_text=text)
     return plan_ranges(ranges, of.store, request)
 
@@ -113,7 +113,7 @@ def _leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bo
 
 
 def wanted(of: tamis.Table, text: str, one: PartRange) -> Bools:
-    return kept(one, planned(of, [one], text))
+    return kept_parts(one, planned(of, [one], text))
 
 
 def consumed(of: tamis.Table, start: Position, text: str) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr.column_definitions import columns
+from tamis.core.expr.column_definitions import parse_columns
 from tamis.engine import operations
 from tamis.errors import Conflict, InvalidInput, NotFound
 from tamis.storage.commit_log import Operation, Proposal, commit, next_schema
@@ -120,7 +120,7 @@ def test_rows_without_a_value_that_a_column_needs_do_not_come_back(column: str) 
     of = tamis.create(f"memory://needs-{column}", pa.schema([("x", pa.int64())]))
     of.append(pa.table({"x": [1, 2]}))
     head = of.snapshot.head
-    schema = logical_schema(columns(f"x BIGINT, {column}"))
+    schema = logical_schema(parse_columns(f"x BIGINT, {column}"))
     after = next_schema(head, schema.assign_ids(head.highest_column_id), ())
     made = Proposal(Operation("replace"), of.version, head=after, replace_all=True, table_id=head.table_id)
     commit(of.store, made)

@@ -10,11 +10,11 @@ import pytest
 
 import tamis
 from tamis.engine.operations.layout import index_operations as index_verbs
-from tamis.engine.secondary_index.index_upkeep import entry
+from tamis.engine.secondary_index.index_upkeep import build_entry
 from tamis.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from tamis.storage.commit_log import Operation, Proposal, commit, load, transaction
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.metadata_files import keep
+from tamis.storage.object_store.metadata_files import keep_rows
 from tamis.storage.object_store.store import Entry
 from tamis.world import SeededWorld, use, world
 from tests.operations.making import filled, held, rows
@@ -151,7 +151,7 @@ def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytes
     """What it built may be gone."""
     of = filled(3)
     of.create_index("by_user", ["user"], build="deferred")
-    true = entry
+    true = build_entry
 
     def slow(*arguments: Any) -> Any:
         made = true(*arguments)
@@ -161,7 +161,7 @@ def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytes
         return made
 
     with monkeypatch.context() as patched:
-        patched.setattr(index_verbs, "entry", slow)
+        patched.setattr(index_verbs, "build_entry", slow)
         with pytest.raises(Conflict) as caught:
             of.repair_index()
     assert caught.value.code == "CONFLICT_VACUUMED"
@@ -177,7 +177,7 @@ def test_deletion_vectors_are_there_however_long_their_delete_took(monkeypatch: 
     waited: list[str] = []
 
     def slow(store: Store, tables: Any, schema: pa.Schema, path: str) -> Any:
-        kept = keep(store, tables, schema, path, limit=0)
+        kept = keep_rows(store, tables, schema, path, limit=0)
         if not waited:
             waited.append(path)
             assert path in {e.path for e in store.list()}
@@ -188,7 +188,7 @@ def test_deletion_vectors_are_there_however_long_their_delete_took(monkeypatch: 
             )
         return kept
 
-    monkeypatch.setattr(transaction, "keep", slow)
+    monkeypatch.setattr(transaction, "keep_rows", slow)
     assert of.delete("ts % 5 = 2").rows_deleted
     assert waited
     assert of.verify().ok, of.verify().problems.to_pylist()
@@ -235,7 +235,7 @@ def test_a_marker_that_cannot_be_read_is_not_one_that_is_not_there(monkeypatch: 
 
 def test_manifests_of_dead_segments_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tamis.storage.object_store.metadata_files.INLINE_BYTES", 0)
-    monkeypatch.setattr("tamis.storage.object_store.metadata_files.keep.__kwdefaults__", {"limit": 0})
+    monkeypatch.setattr("tamis.storage.object_store.metadata_files.keep_rows.__kwdefaults__", {"limit": 0})
     of = filled(3)
     assert of.store.list("_tamis/manifest")
     of.compact()

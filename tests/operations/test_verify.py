@@ -19,7 +19,7 @@ from tamis.engine.part_writer import trimmed_statistics
 from tamis.engine.secondary_index import index_build
 from tamis.storage.commit_log import Operation, Proposal, commit
 from tamis.storage.files import PartRef
-from tamis.storage.object_store.checked_json import seal
+from tamis.storage.object_store.checked_json import seal_json
 from tests.operations.making import filled, parts
 
 
@@ -84,7 +84,7 @@ def other_rollup(of: tamis.Table) -> None:
     own = json.loads(of.store.get(path))["rollup"]
     twin = filled(20, ("user",))
     other = json.loads(twin.store.get(path))["rollup"]
-    of.store.put(path, seal("rollup", {**own, "changes": other["changes"], "tables": other["tables"]}))
+    of.store.put(path, seal_json("rollup", {**own, "changes": other["changes"], "tables": other["tables"]}))
 
 
 DAMAGE: dict[str, tuple[Callable[[tamis.Table], object], str]] = {
@@ -209,7 +209,7 @@ def test_a_clock_that_went_back() -> None:
     of = filled(2)
     path = f"_tamis/log/{2:020}.json"
     said = json.loads(of.store.get(path))["commit"]
-    of.store.put(path, seal("commit", {**said, "timestamp_micros": 5}))
+    of.store.put(path, seal_json("commit", {**said, "timestamp_micros": 5}))
     assert of.verify().problems["code"].to_pylist() == ["TIME_WENT_BACK"]
 
 

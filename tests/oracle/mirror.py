@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import tamis
-from tamis.core.expr import conjuncts as conjuncts_of
-from tamis.core.expr import filter_mask, parse, parse_value
+from tamis.core.expr import conjuncts_of, filter_mask, parse_predicate, parse_value
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
@@ -25,7 +24,7 @@ from tamis.engine.operations.rows.merge_plan import (
     MergePlan,
     merge_plan,
 )
-from tamis.engine.operations.rows.store_assignment import assigned, computed
+from tamis.engine.operations.rows.store_assignment import assigned_value, computed_values
 from tamis.engine.scan import Options
 from tests.oracle import history as h
 from tests.oracle.kinds import KINDS, embedded_array
@@ -70,7 +69,7 @@ class Mirror:
     def true(self, predicate: str, rows: pa.Table | None = None, zone: str = "UTC", *, ansi: bool = True) -> Any:
         """Of which rows ``predicate`` is true. Raises ``Refused`` where it fails on one, and ``InvalidInput`` where it cannot be said here."""
         rows = self.rows if rows is None else rows
-        asked = conjuncts_of(parse(predicate, self.schema, zone=zone, ansi=ansi))
+        asked = conjuncts_of(parse_predicate(predicate, self.schema, zone=zone, ansi=ansi))
         return _mask(asked, self.arrays(rows), rows.num_rows)
 
     # --- statements ---
@@ -126,7 +125,7 @@ class Mirror:
         arrays = self.arrays()
         for name, text in self.generated.items():
             (f,) = self.schema.find(name)
-            value = assigned(parse_value(text, self.schema, zone="UTC", ansi=True), f, "UTC")
+            value = assigned_value(parse_value(text, self.schema, zone="UTC", ansi=True), f, "UTC")
             made = _cast(_computed(value, arrays, self.rows.num_rows, f), self.rows.schema.field(name).type)
             self.rows = self.rows.set_column(self.rows.column_names.index(name), name, made)
 
@@ -141,7 +140,7 @@ class Mirror:
         new = dict(old)
         for name, text in sets.items():
             for f in self.schema.find(name):
-                value = assigned(parse_value(text, self.schema, zone="UTC", ansi=True), f, "UTC")
+                value = assigned_value(parse_value(text, self.schema, zone="UTC", ansi=True), f, "UTC")
                 new[f.id] = _computed(value, old, len(place), f)
         kept = self.rows.filter(pa.array(~where))
         self.rows = pa.concat_tables([kept, self._table(new)])
@@ -218,7 +217,7 @@ def _constant(default: str | None, kind: str, rows: int) -> pa.Array:
     if default is None:
         return pa.nulls(rows, KINDS[kind].arrow)
     value = parse_value(default, Schema(()), zone="UTC", ansi=True)
-    return _fitted(kind, computed(value, {}, rows, 0, "default").cast(KINDS[kind].arrow))
+    return _fitted(kind, computed_values(value, {}, rows, 0, "default").cast(KINDS[kind].arrow))
 
 
 def _mask(conjuncts: Sequence[Any], arrays: Arrays, length: int) -> Any:
@@ -232,7 +231,7 @@ def _mask(conjuncts: Sequence[Any], arrays: Arrays, length: int) -> Any:
 
 def _computed(value: Any, arrays: Arrays, length: int, f: Any) -> pa.Array:
     try:
-        return computed(value, arrays, length, 0, f.name)
+        return computed_values(value, arrays, length, 0, f.name)
     except tamis.InvalidInput as error:
         raise Refused from error
 

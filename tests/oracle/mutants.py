@@ -56,7 +56,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "engine/scan/partial_aggregates.py",
         ("count counts NULLs", 'return values.is_valid().cast(pa.int64()) if measure.function == "count" else values', 'return pa.repeat(pa.scalar(1, pa.int64()), len(batch)) if measure.function == "count" else values'),
         ("the smallest value may be NaN", '    if function == "min":\n        here = pc.and_(here, values.is_null())\n', ""),
-        ("partial groups are lost", "            held = [folded(aggregation, held)]", "            held = [folded(aggregation, held[1:])]"),
+        ("partial groups are lost", "            held = [fold_partials(aggregation, held)]", "            held = [fold_partials(aggregation, held[1:])]"),
     ),
     *_mutants(
         "engine/scan/metadata_aggregates.py",
@@ -68,20 +68,20 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "core/pruning/bound_comparison.py",
-        ("equal bounds are no match of <=", 'if op == "le":\n        less, equal_or_more = ~below(b.hi, a.lo), ~at_most(a.hi, b.lo)', 'if op == "lt_":\n        less, equal_or_more = ~below(b.hi, a.lo), ~at_most(a.hi, b.lo)'),
+        ("equal bounds are no match of <=", 'if op == "le":\n        less, equal_or_more = ~surely_below(b.hi, a.lo), ~at_most(a.hi, b.lo)', 'if op == "lt_":\n        less, equal_or_more = ~surely_below(b.hi, a.lo), ~at_most(a.hi, b.lo)'),
         ("NaN is less than numbers", "true = (both & less) | (a.value & b.nan)", "true = both & less"),
         ("NaN compares as false", "false = (both & equal_or_more) | (a.nan & b.value)", "false = both & equal_or_more"),
-        ("overlap looks at one side", "overlap = ~(below(a.hi, b.lo) | below(b.hi, a.lo))", "overlap = ~(below(a.hi, b.lo) | at_most(b.hi, a.lo))"),
-        ("ranges are one value", 'one = known(compare("eq", a.lo, a.hi)) & known', "one = known"),
+        ("overlap looks at one side", "overlap = ~(surely_below(a.hi, b.lo) | surely_below(b.hi, a.lo))", "overlap = ~(surely_below(a.hi, b.lo) | at_most(b.hi, a.lo))"),
+        ("ranges are one value", 'surely_true(compare_values("eq", a.lo, a.hi))\n        & surely_true', "surely_true"),
         ("<=> forgets NULL on both sides", "plain.true | (a.null & b.null),", "plain.true,"),
         ("<=> with NULL is never false", "plain.false | (a.null & something_b) | (something_a & b.null),", "plain.false,"),
         ("IN looks behind its last value", 'last = _rank(among, a.lo, "left", 0), _rank(among, a.hi, "right", count)', 'last = _rank(among, a.lo, "right", 0), _rank(among, a.hi, "right", count)'),
         ("NOT IN forgets NULL in the list", "nothing if has_null else missed, a.null | (missed if has_null else nothing)", "missed, a.null"),
-        ("a gap in the list is no gap", "(_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64))", "(_steps(raw(a.lo), raw(a.hi)) <= (last - first).astype(np.uint64))"),
+        ("a gap in the list is no gap", "(_steps(stored_numbers(a.lo), stored_numbers(a.hi)) < (last - first).astype(np.uint64))", "(_steps(stored_numbers(a.lo), stored_numbers(a.hi)) <= (last - first).astype(np.uint64))"),
     ),
     *_mutants(
         "engine/part_reader/read_columns.py",
-        ("CHAR values are read as stored", "padded_array(convert(array, field, names), field.type)", "convert(array, field, names)"),
+        ("CHAR values are read as stored", "padded_array(convert_array(array, field, names), field.type)", "convert_array(array, field, names)"),
     ),
     *_mutants(
         "core/stats/table_evidence.py",
@@ -209,7 +209,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "spark/scan/join_keys.py",
-        ("half of the join's keys are enough", "out.append(key_filter(bound(schema, (column.id,)), keys, distinct=True))", "out.append(key_filter(bound(schema, (column.id,)), keys[: (len(keys) + 1) // 2], distinct=True))"),
+        ("half of the join's keys are enough", "out.append(key_filter(column_by_ids(schema, (column.id,)), keys, distinct=True))", "out.append(key_filter(column_by_ids(schema, (column.id,)), keys[: (len(keys) + 1) // 2], distinct=True))"),
         ("a single join key is none", "            if not kind:\n", "            if not kind or count == \"1\":\n"),
     ),
     *_mutants(
@@ -260,7 +260,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *_mutants(
         "spark/streaming/micro_batch.py",
         ("a micro-batch reads up to the present", "Position.from_json(end.json())", "self._follower.end()"),
-        ("a micro-batch leaves out its last task", "pack(cut.tasks())", "pack(cut.tasks()[:-1])"),
+        ("a micro-batch leaves out its last task", "pack_tasks(cut.tasks())", "pack_tasks(cut.tasks()[:-1])"),
     ),
     *_mutants(
         "engine/operations/streaming/stream_source.py",
@@ -272,7 +272,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("a constant on the left is not mirrored", '"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"', '"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"'),
         ("a conjunct that is left out is no conjunct", "finds no such column\n            exact = False", "finds no such column\n            exact = exact and True"),
         ("NaN is above all numbers in pyarrow", "and not self._nan_is_greatest:", "and self._nan_is_greatest:"),
-        ("one conjunct is enough", "found.extend(conjuncts(_Translation(schema, nan_is_greatest).predicate(part)))", "found[:] = conjuncts(_Translation(schema, nan_is_greatest).predicate(part))"),
+        ("one conjunct is enough", "found.extend(conjuncts_of(_Translation(schema, nan_is_greatest).predicate(part)))", "found[:] = conjuncts_of(_Translation(schema, nan_is_greatest).predicate(part))"),
     ),
     *_mutants(
         "table/arrow_dataset.py",

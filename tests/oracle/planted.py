@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from tamis.core.stats.statistics_columns import VALUES, parse_name
 from tamis.engine.operations.layout.index_commits import commit_indexed
-from tamis.engine.operations.rows.append import write
-from tamis.engine.operations.schema.evolve import evolve
-from tamis.engine.part_writer import conform
+from tamis.engine.operations.rows.append import write_rows
+from tamis.engine.operations.schema.evolve import commit_schema
+from tamis.engine.part_writer import conform_batches
 from tamis.engine.scan import Options
 from tamis.storage.commit_log import Operation, Proposal
 from tamis.world import new_id
@@ -28,7 +28,7 @@ def append_loosely(table: Any, data: pa.Table, seed: int) -> None:
     snapshot, store, rng = table.snapshot, table.store, Random(seed)
     head = snapshot.head
     options = Options.resolve(None, None, head.properties)
-    parts = [loosened(part, rng) for part in write(store, head, conform(data, head.schema), options)]
+    parts = [loosened(part, rng) for part in write_rows(store, head, conform_batches(data, head.schema), options)]
     proposal = Proposal(
         operation=Operation("append"),
         table_id=head.table_id,
@@ -83,7 +83,7 @@ def _outside(value: Any, *, upper: bool, by: int) -> Any:
 
 def write_as(table: Any, data_format: str) -> None:
     """From now on, files are written in another format; those that are there stay."""
-    evolve(table.store, table.snapshot, lambda head: replace(head, format=data_format), operation_id=new_id())
+    commit_schema(table.store, table.snapshot, lambda head: replace(head, format=data_format), operation_id=new_id())
 
 
 def damage_data(table: Path, source: Path, rng: Random) -> str:

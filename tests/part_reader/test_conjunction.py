@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.core.expr import Expr, conjuncts, filter_mask, leg_costs, parse, short_circuit, to_sql
+from tamis.core.expr import Expr, conjuncts_of, filter_mask, leg_costs, parse_predicate, short_circuit, to_sql
 from tamis.core.expr.evaluate import evaluate_any
 from tamis.core.expr.short_circuit import Legs
-from tamis.core.pruning.selectivity import expected
+from tamis.core.pruning.selectivity import expected_share
 from tamis.core.stats import TableEvidence
 from tamis.core.stats.statistics_columns import bound_name, count_name
 from tamis.core.types import LONG, STRING, TIMESTAMP, Field, Schema
 from tamis.cost_model import COSTS
-from tamis.engine.part_reader.filter_order import conjunction
+from tamis.engine.part_reader.filter_order import ordered_conjunction
 
 SCHEMA = Schema(
     (Field("a", LONG, id=1), Field("b", LONG, id=2), Field("s", STRING, id=3), Field("at", TIMESTAMP, id=4))
@@ -36,7 +36,7 @@ BOLD = ["10 / a >= 1", "CAST(s AS INT) > 0", "b / (a - 1) IS NOT NULL"]
 
 
 def tree(texts: list[str]) -> tuple[Expr, ...]:
-    return tuple(parse(text, SCHEMA) for text in texts)
+    return tuple(parse_predicate(text, SCHEMA) for text in texts)
 
 
 small = st.lists(st.none() | st.integers(0, 4), min_size=30, max_size=30)
@@ -91,7 +91,7 @@ def test_legs_that_see_undecided_rows_alone_give_the_rows_of_the_written_filter(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(short_circuit, "COSTS", costs)
         patch.setattr(leg_costs, "COSTS", costs)
-        run = conjunction(wanted, None)
+        run = ordered_conjunction(wanted, None)
         for _ in range(2):
             found = run.mask(batch, len(a))
             assert found[0].tolist() == keep.tolist()
@@ -107,7 +107,7 @@ def test_an_error_counts_where_spark_reaches_it(text: str, costs: Any, monkeypat
     """Of ``a`` = 1, the division fails; where the leg before it is true, Spark never divides."""
     monkeypatch.setattr(short_circuit, "COSTS", costs)
     batch = {1: pa.array([0, 1, 2, None], pa.int64()), 2: pa.array([1, 1, 1, 1], pa.int64())}
-    keep, failed, _ = conjunction(tree([text]), None).mask(batch, 4)
+    keep, failed, _ = ordered_conjunction(tree([text]), None).mask(batch, 4)
     assert failed.tolist() == [False, not text.startswith("a = 1"), False, False]
     assert (
         keep.tolist()
@@ -143,7 +143,7 @@ def test_a_filter_of_texts_runs_once_per_distinct_value(
     words = pa.array([text for text in ["x", None, "7", "xy"] for _ in range(100)])
     numbers = pa.array([a for a in [0, 1, 2, 0] for _ in range(100)], pa.int64())
     batch = {1: numbers, 3: words.dictionary_encode()}
-    found = conjunction(conjuncts(parse(text, SCHEMA)), None).mask(batch, 400)
+    found = ordered_conjunction(conjuncts_of(parse_predicate(text, SCHEMA)), None).mask(batch, 400)
     assert (found[0].tolist(), found[1].tolist()) == (
         [b for b in keep for _ in range(100)],
         [b for b in failed for _ in range(100)],
@@ -155,7 +155,7 @@ def test_a_filter_of_texts_runs_once_per_distinct_value(
 def test_a_value_that_no_row_has_cannot_fail() -> None:
     """Its row was deleted, or belongs to another block."""
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 4, pa.int32()), pa.array(["1", "2", "bad"]))
-    keep, failed, error = conjunction(tree(["CAST(s AS INT) > 1"]), None).mask({3: words}, 8)
+    keep, failed, error = ordered_conjunction(tree(["CAST(s AS INT) > 1"]), None).mask({3: words}, 8)
     assert (keep.tolist(), failed.tolist(), error) == ([False, True] * 4, [False] * 8, None)
 
 
@@ -163,13 +163,13 @@ def test_the_error_is_that_of_the_first_row() -> None:
     filters = tree(["10 / CAST(s AS INT) > 1"])
     wanted = filter_mask(filters, {3: pa.array(["z", "0"] * 10)}, 20)
     swapped = pa.DictionaryArray.from_arrays(pa.array([1, 0] * 10, pa.int32()), pa.array(["0", "z"]))
-    found = conjunction(filters, None).mask({3: swapped}, 20)
+    found = ordered_conjunction(filters, None).mask({3: swapped}, 20)
     assert (found[1].tolist(), found[2]) == ([True] * 20, wanted[2])
     assert str(found[2]).startswith("[CAST_INVALID_INPUT]")
 
 
 def test_what_can_fail_keeps_its_place() -> None:
-    run = conjunction(tree(["a > 1", "b < 3", "10 / a >= 1", "s LIKE 'x%'", "b IS NOT NULL"]), None)
+    run = ordered_conjunction(tree(["a > 1", "b < 3", "10 / a >= 1", "s LIKE 'x%'", "b IS NOT NULL"]), None)
     for cost, seconds in zip(run.legs.costs, (5.0, 4.0, 1.0, 3.0, 2.0), strict=True):
         cost.rows, cost.seconds = 1.0, seconds
     assert run.order() == [1, 0, 2, 4, 3]
@@ -195,7 +195,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
 
 def test_the_selective_one_comes_first_and_the_others_see_what_it_left(sizes: list[tuple[str, int]]) -> None:
-    run = conjunction(tree(["a >= 0", "b = 7"]), None)
+    run = ordered_conjunction(tree(["a >= 0", "b = 7"]), None)
     a, b = pa.array(np.arange(1000)), pa.array(np.arange(1000) % 100)
     for _ in range(2):
         keep, failed, error = run.mask({1: a, 2: b}, 1000)
@@ -208,7 +208,7 @@ def test_the_selective_one_comes_first_and_the_others_see_what_it_left(sizes: li
 
 def test_a_costly_leg_of_an_or_sees_what_a_cheap_one_leaves(sizes: list[tuple[str, int]]) -> None:
     """The comparison of numbers comes first by what is guessed of both."""
-    run = conjunction(tree(["s LIKE '%7%' OR a < 990"]), None)
+    run = ordered_conjunction(tree(["s LIKE '%7%' OR a < 990"]), None)
     a = np.arange(1000)
     keep, _, _ = run.mask({1: pa.array(a), 3: pa.array(a.astype(str))}, 1000)
     assert keep.tolist() == [n < 990 or "7" in str(n) for n in range(1000)]
@@ -217,7 +217,7 @@ def test_a_costly_leg_of_an_or_sees_what_a_cheap_one_leaves(sizes: list[tuple[st
 
 
 def test_a_leg_is_not_gathered_for_where_that_costs_more_than_evaluating_it() -> None:
-    run = conjunction(tree(["a >= 10", "b = 7"]), None)
+    run = ordered_conjunction(tree(["a >= 10", "b = 7"]), None)
     a = pa.array(np.arange(1000))
     assert not run.legs._pays([1], {1: a, 2: a}, 10, 1000)
     run.legs.costs[1].add(1000, 0.001, 10, 1)  # a millisecond
@@ -262,7 +262,7 @@ def evidence(lo: list[Any], hi: list[Any], column: str = "a") -> TableEvidence:
     ],
 )
 def test_what_bounds_let_expect(text: str, shares: list[float] | None) -> None:
-    found = expected(conjuncts(parse(text, SCHEMA)), evidence([0, 100], [100, 200]))
+    found = expected_share(conjuncts_of(parse_predicate(text, SCHEMA)), evidence([0, 100], [100, 200]))
     assert (None if found is None else found.round(6).tolist()) == shares
 
 
@@ -278,7 +278,7 @@ def test_two_columns_side_by_side() -> None:
         ),
         {0: SCHEMA},
     )
-    found, turned = expected(tree(["a < b"]), both), expected(tree(["a >= b"]), both)
+    found, turned = expected_share(tree(["a < b"]), both), expected_share(tree(["a >= b"]), both)
     assert found is not None
     assert turned is not None
     assert found.round(2).tolist() == [0.5, 1.0, 0.75, 0.31]
@@ -286,8 +286,8 @@ def test_two_columns_side_by_side() -> None:
 
 
 def test_what_is_not_known_is_not_expected() -> None:
-    assert expected(tree(["a < 25L"]), evidence([0, None], [100, 200])) is None
+    assert expected_share(tree(["a < 25L"]), evidence([0, None], [100, 200])) is None
     wanted = tree(["at < timestamp'1970-01-01 00:00:01'"])
-    found = expected(wanted, evidence([0], [4_000_000], "at"))
+    found = expected_share(wanted, evidence([0], [4_000_000], "at"))
     assert found is not None
     assert found.tolist() == [0.25]

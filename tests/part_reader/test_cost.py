@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.core.expr import Expr, Opaque, conjuncts, parse
+from tamis.core.expr import Expr, Opaque, conjuncts_of, parse_predicate
 from tamis.core.types import BOOLEAN, LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
@@ -42,7 +42,7 @@ SPEC, REF = make_part()
 
 def run(text: str | tuple[Expr, ...], **changes: Any) -> tuple[int, ReadCounters]:
     counters = ReadCounters()
-    wanted = conjuncts(parse(text, SCHEMA)) if isinstance(text, str) else text
+    wanted = conjuncts_of(parse_predicate(text, SCHEMA)) if isinstance(text, str) else text
     rows = sum(b.num_rows for b in read_part(REF, replace(SPEC, conjuncts=wanted, **changes), counters))
     return rows, counters
 
@@ -114,7 +114,7 @@ UNKNOWN = Opaque(BOOLEAN, "my_udf(n)")
 
 
 def test_what_cannot_be_run_is_left_to_others_and_hides_no_error() -> None:
-    first, last = parse("n < 5", SCHEMA), parse("r = -1", SCHEMA)
+    first, last = parse_predicate("n < 5", SCHEMA), parse_predicate("r = -1", SCHEMA)
     assert run((first, UNKNOWN), errors="keep")[0] == 5
     assert run((UNKNOWN, last), errors="keep")[0] == BLOCKS * SIZE
     with pytest.raises(InvalidInput, match="my_udf"):

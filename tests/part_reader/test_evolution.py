@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis.core.expr import conjuncts, parse
+from tamis.core.expr import conjuncts_of, parse_predicate
 from tamis.core.types import (
     DATE,
     DOUBLE,
@@ -97,7 +97,11 @@ def part() -> PartRef:
 
 def read(schema: Schema, text: str | None = None, lazy: str = "on") -> list[dict[str, Any]]:
     spec = ReadSpec(
-        URL, schema, {0: OLD, 1: NEW}, conjuncts=() if text is None else conjuncts(parse(text, NEW)), lazy=lazy
+        URL,
+        schema,
+        {0: OLD, 1: NEW},
+        conjuncts=() if text is None else conjuncts_of(parse_predicate(text, NEW)),
+        lazy=lazy,
     )
     batches = list(read_part(part(), spec, ReadCounters()))
     assert all(b.schema.equals(to_arrow_schema(schema), check_metadata=True) for b in batches)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import conjuncts, parse
+from tamis.core.expr import conjuncts_of, parse_predicate
 from tamis.core.types import LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, lazy_reader, read_part
@@ -34,7 +34,7 @@ DATA = pa.RecordBatch.from_arrays(
 )
 TEXT = "k IN (7, 2500)"
 EXPECTED = DATA.filter(pa.array(np.isin(np.arange(ROWS) % 4_000, (7, 2500))))
-SPEC = ReadSpec("memory://faults", SCHEMA, {0: SCHEMA}, conjuncts=conjuncts(parse(TEXT, SCHEMA)))
+SPEC = ReadSpec("memory://faults", SCHEMA, {0: SCHEMA}, conjuncts=conjuncts_of(parse_predicate(TEXT, SCHEMA)))
 
 Fault = Callable[[list[memoryview]], list[memoryview]]
 

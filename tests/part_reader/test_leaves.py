@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import columns, conjuncts, parse
+from tamis.core.expr import column_paths, conjuncts_of, parse_predicate
 from tamis.core.expr.json_codec import variant_bytes, variant_columns
-from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.expr.json_codec.variant_encoding import encode_variant
 from tamis.core.types import LONG, STRING, VARIANT, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tamis.engine.part_reader.leaf_filter import through_leaves
 from tamis.engine.part_writer.document_shredding import Shredder
 from tamis.errors import InvalidInput
 from tamis.storage.files.parquet import parquet_part
-from tamis.storage.files.shredded_leaves import FIRST, LEAVES, extended, leaves_for, leaves_in, note_of
+from tamis.storage.files.shredded_leaves import FIRST, LEAVES, leaves_for, leaves_in, note_of, with_leaves
 from tamis.storage.object_store import open_store
 
 SCHEMA = Schema((Field("id", LONG, id=1), Field("v", VARIANT, id=2), Field("s", STRING, id=3)))
@@ -44,7 +44,7 @@ def document(chance: np.random.Generator) -> str | None:
 
 
 def table_of(texts: Sequence[str | None], start: int = 0) -> pa.Table:
-    pairs = [None if t is None else encode(t) for t in texts]
+    pairs = [None if t is None else encode_variant(t) for t in texts]
     children = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
     documents = pa.StructArray.from_arrays(
         children, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs])
@@ -144,7 +144,11 @@ def test_a_document_that_is_needed_anyway_is_read_alone() -> None:
     leaves = leaves_for(SCHEMA, ((2, "$.a"), (3, "$.a")))
 
     def asked(text: str) -> set[int]:
-        return {ids[0] for c in through_leaves(conjuncts(parse(text, SCHEMA)), leaves) for ids in columns(c)}
+        return {
+            ids[0]
+            for c in through_leaves(conjuncts_of(parse_predicate(text, SCHEMA)), leaves)
+            for ids in column_paths(c)
+        }
 
     assert asked("v:a::int = 7 AND id = 1") == {FIRST, 1}
     assert asked("v:a::int = 7 AND v:b::int = 1 AND get_json_object(s, '$.a') = 'x'") == {2, FIRST + 1}
@@ -199,7 +203,7 @@ def test_scalars_stand_alone() -> None:
     scalars = [at for at, value in enumerate(KINDS) if not isinstance(value, list | dict)]
     for at in scalars:
         assert (found[at]["value"].as_py(), found[at]["metadata"].as_py()) == (
-            encode(json.dumps(KINDS[at]))[0],
+            encode_variant(json.dumps(KINDS[at]))[0],
             variant_columns.NO_NAMES,
         )
     assert found[len(KINDS)].as_py() is None
@@ -210,7 +214,7 @@ def test_notes_that_say_something_else_say_nothing() -> None:
     leaves = leaves_for(SCHEMA, ((2, "$.a"), (2, "$.a"), (3, "$.b[0]"), (1, "$.c"), (9, "$.d"), (2, "$"), (2, "a b")))
     assert [(leaf.column, leaf.path, leaf.field.id) for leaf in leaves] == [(2, "$.a", FIRST), (3, "$.b[0]", FIRST + 1)]
     assert leaves_in(note_of(leaves)) == leaves
-    assert extended(SCHEMA, leaves) is extended(SCHEMA, leaves_in(note_of(leaves)))
+    assert with_leaves(SCHEMA, leaves) is with_leaves(SCHEMA, leaves_in(note_of(leaves)))
     for note in (
         "",
         "{",

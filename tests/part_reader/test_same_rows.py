@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.core.expr import conjuncts, filter_mask, parse
+from tamis.core.expr import conjuncts_of, filter_mask, parse_predicate
 from tamis.core.types import DOUBLE, INTEGER, LONG, STRING, Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_reader.live_rows import POSITION
 from tamis.errors import InvalidInput
-from tamis.storage.commit_log.deletion_vectors import vector
+from tamis.storage.commit_log.deletion_vectors import serialize_vector
 from tamis.storage.files import PartRef
 from tamis.storage.files.parquet import parquet_part
 from tamis.storage.object_store import open_store
@@ -117,13 +117,13 @@ def test_lazy_is_eager_is_plain(
     positions: bool,
 ) -> None:
     gone = {row for row in gone if row < len(data)}
-    filters = conjuncts(parse(text, SCHEMA))
+    filters = conjuncts_of(parse_predicate(text, SCHEMA))
     spec = ReadSpec(
         URL, SCHEMA.select(selected), {0: SCHEMA}, conjuncts=filters, errors=errors, batch_rows=5, positions=positions
     )
     for form in ("parquet", "vortex", "orc"):
         ref, whole = stored(data, cuts, form=form)
-        ref = replace(ref, deletion=vector(np.array(sorted(gone), dtype=np.int64)) if gone else None)
+        ref = replace(ref, deletion=serialize_vector(np.array(sorted(gone), dtype=np.int64)) if gone else None)
         whole = whole.append_column("_position", pa.array(range(len(whole)), pa.int64()))
         whole = whole.filter(pa.array([at not in gone for at in range(len(data))], pa.bool_()))
         try:
@@ -154,7 +154,7 @@ def check(ref: PartRef, spec: ReadSpec, expected: pa.RecordBatch | None) -> None
 
 def test_all_match_is_believed() -> None:
     ref, whole = stored([{"n": i, **dict.fromkeys(SCHEMA.names[1:])} for i in range(10)], [5])
-    spec = ReadSpec(URL, SCHEMA.select(("n",)), {0: SCHEMA}, conjuncts=conjuncts(parse("n < 100", SCHEMA)))
+    spec = ReadSpec(URL, SCHEMA.select(("n",)), {0: SCHEMA}, conjuncts=conjuncts_of(parse_predicate("n < 100", SCHEMA)))
     counters = ReadCounters()
     assert [
         n for b in read_part(replace(ref, all_match=True), spec, counters) for n in b.column(0).to_pylist()
@@ -180,7 +180,7 @@ def test_rows_of_many_blocks_and_batches_in_order(monkeypatch: pytest.MonkeyPatc
         for i in range(0, len(n), 9_000)
     ]
     ref = write_part(open_store(URL), schema, blocks, "many")
-    spec = ReadSpec(URL, schema, {0: schema}, conjuncts=conjuncts(parse("n % 3 = 0", schema)))
+    spec = ReadSpec(URL, schema, {0: schema}, conjuncts=conjuncts_of(parse_predicate("n % 3 = 0", schema)))
     for lazy in ("on", "off", "auto"):
         table = pa.Table.from_batches(list(read_part(ref, replace(spec, lazy=lazy), ReadCounters())))
         assert table["n"].to_pylist() == n[::3].tolist()

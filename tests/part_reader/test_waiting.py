@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.core.expr import conjuncts, parse
+from tamis.core.expr import conjuncts_of, parse_predicate
 from tamis.core.types import DOUBLE, LONG, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, lazy_reader, read_part
@@ -35,7 +35,12 @@ def ref(request: pytest.FixtureRequest) -> PartRef:
 
 def batches(ref: PartRef, text: str, counters: ReadCounters | None = None) -> Iterator[pa.RecordBatch]:
     spec = ReadSpec(
-        URL, SCHEMA, {0: SCHEMA}, conjuncts=conjuncts(parse(text, SCHEMA)), lazy="on", block_statistics=False
+        URL,
+        SCHEMA,
+        {0: SCHEMA},
+        conjuncts=conjuncts_of(parse_predicate(text, SCHEMA)),
+        lazy="on",
+        block_statistics=False,
     )
     return read_part(ref, spec, counters or ReadCounters())
 

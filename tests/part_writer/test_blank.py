@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.core.types import INTEGER, STRING, VARIANT, Array, Field, Map, Schema, Struct
-from tamis.engine.part_writer import conform
-from tamis.engine.part_writer.blank_values import blank
+from tamis.engine.part_writer import conform_batches
+from tamis.engine.part_writer.blank_values import blank_array
 
 TYPES = [
     pa.bool_(),
@@ -34,7 +34,7 @@ TYPES = [
 @pytest.mark.parametrize("data_type", TYPES, ids=str)
 @pytest.mark.parametrize("length", [0, 1, 9])
 def test_blanks_are_valid_values(data_type: pa.DataType, length: int) -> None:
-    array = blank(data_type, length)
+    array = blank_array(data_type, length)
     array.validate(full=True)
     assert (len(array), array.null_count, array.type) == (length, 0, data_type)
 
@@ -51,7 +51,7 @@ def test_required_fields_below_null_parents_can_be_stored(rows: list[object], tm
     schema = Schema((Field("st", Struct(inner)),)).assign_ids(0)
     data = pa.table({"st": pa.array(rows, pa.struct([("a", pa.int32()), ("s", pa.string()), ("l", pa.list_(pa.string())),
                      ("m", pa.map_(pa.string(), pa.int32())), ("n", pa.struct([("b", pa.int32())]))]))})  # fmt: skip
-    stored = pa.Table.from_batches(list(conform(data, schema)))
+    stored = pa.Table.from_batches(list(conform_batches(data, schema)))
     pq.write_table(stored, tmp_path / "t.parquet")
     assert pq.read_table(tmp_path / "t.parquet")["st"].to_pylist() == rows
 
@@ -60,5 +60,5 @@ def test_a_variant_that_is_null_can_be_stored(tmp_path: Path) -> None:
     schema = Schema((Field("v", VARIANT),)).assign_ids(0)
     rows = [None, {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}]
     data = pa.table({"v": pa.array(rows, pa.struct([("value", pa.binary()), ("metadata", pa.binary())]))})
-    pq.write_table(pa.Table.from_batches(list(conform(data, schema))), tmp_path / "t.parquet")
+    pq.write_table(pa.Table.from_batches(list(conform_batches(data, schema))), tmp_path / "t.parquet")
     assert pq.read_table(tmp_path / "t.parquet")["v"].to_pylist() == rows

@@ -33,14 +33,14 @@ from tamis.core.types import (
     Time,
 )
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.part_writer import conform
+from tamis.engine.part_writer import conform_batches
 from tamis.errors import InvalidInput, SchemaMismatch, TamisError
 from tests.values import nested_rows, nested_schema
 
 
 def one(data: pa.Array, data_type: DataType, nullable: bool = True) -> pa.Array:
     schema = Schema((Field("c", data_type, nullable, id=1),))
-    (batch,) = conform(pa.record_batch([data], names=["c"]), schema)
+    (batch,) = conform_batches(pa.record_batch([data], names=["c"]), schema)
     assert batch.schema.equals(to_arrow_schema(schema), check_metadata=True)
     batch.validate(full=True)
     return batch.column(0)
@@ -160,12 +160,12 @@ TABLE = Schema((Field("Id", LONG, nullable=False, id=1), Field("name", STRING, i
 
 
 def test_columns_by_name_in_any_order_and_case() -> None:
-    (batch,) = conform(pa.table({"NAME": ["a"], "id": [1]}), TABLE)
+    (batch,) = conform_batches(pa.table({"NAME": ["a"], "id": [1]}), TABLE)
     assert batch.to_pylist() == [{"Id": 1, "name": "a"}]
 
 
 def test_missing_nullable_column_is_null() -> None:
-    assert next(conform(pa.table({"id": [1]}), TABLE)).to_pylist() == [{"Id": 1, "name": None}]
+    assert next(conform_batches(pa.table({"id": [1]}), TABLE)).to_pylist() == [{"Id": 1, "name": None}]
 
 
 @pytest.mark.parametrize(
@@ -178,18 +178,18 @@ def test_missing_nullable_column_is_null() -> None:
 )
 def test_names_are_checked_before_the_first_batch(data: pa.Table, code: str, name: str) -> None:
     with pytest.raises(SchemaMismatch) as raised:
-        conform(data.to_reader(), TABLE)
+        conform_batches(data.to_reader(), TABLE)
     assert (raised.value.code, raised.value.name) == (code, name)
 
 
 def test_null_in_a_required_column() -> None:
     with pytest.raises(SchemaMismatch, match="'Id' is NOT NULL"):
-        list(conform(pa.table({"id": pa.array([None], pa.int64())}), TABLE))
+        list(conform_batches(pa.table({"id": pa.array([None], pa.int64())}), TABLE))
 
 
 def test_batches_that_fit_already_are_passed_on() -> None:
     batch = pa.record_batch([[1], ["a"]], schema=to_arrow_schema(TABLE))
-    assert next(conform([batch], TABLE, fitted=True)) is batch
+    assert next(conform_batches([batch], TABLE, fitted=True)) is batch
 
 
 def widened(kind: pa.DataType) -> pa.DataType:
@@ -221,7 +221,7 @@ def test_nested_data_in_another_shape(data: st.DataObject) -> None:
     rows = data.draw(nested_rows(schema))
     other = widened(pa.struct(list(to_arrow_schema(schema))))
     source = pa.Table.from_pylist([renamed(r) for r in rows], schema=pa.schema(list(other)))
-    batches = list(conform(source, schema))
+    batches = list(conform_batches(source, schema))
     assert str([r for b in batches for r in b.to_pylist()]) == str(
         pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(schema)).to_pylist()
     )

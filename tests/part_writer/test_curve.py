@@ -36,7 +36,7 @@ def test_z_order_interleaves_bits() -> None:
     ],
 )
 def test_coordinates_keep_the_order(values: pa.Array) -> None:
-    cuts = curve_keys.boundaries(values, 4)
+    cuts = curve_keys.curve_boundaries(values, 4)
     found = curve_keys.coordinates(values, cuts)
     assert found[~values.is_valid().to_numpy(zero_copy_only=False)].max(initial=0) == 0
     known = [(v, c) for v, c in zip(values.to_pylist(), found.tolist(), strict=True) if v is not None and v == v]
@@ -49,5 +49,5 @@ def test_skew_is_evened_out() -> None:
     values = pa.array(
         np.concatenate([np.zeros(10), np.arange(1_000), np.arange(1_000_000, 1_001_000)]).astype(np.int64)
     )
-    found = curve_keys.coordinates(values, curve_keys.boundaries(values, 5))
+    found = curve_keys.coordinates(values, curve_keys.curve_boundaries(values, 5))
     assert np.bincount(found.astype(np.int64)).max() < len(values) / 16

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis.engine.part_writer.plain_arrays import plain, plain_stream, plain_type
+from tamis.engine.part_writer.plain_arrays import plain_stream, plain_type, to_plain
 
 TEXT = pa.array(["a", None, "b", "c", "a"], pa.string_view())
 CODED = pa.DictionaryArray.from_arrays(
@@ -48,7 +48,7 @@ def test_the_same_values(name: str) -> None:
     array, kind = HELD[name]
     assert plain_type(array.type) == kind
     for piece in (array, array[1:], array[1:-1], array[:0]):
-        made = plain(piece)
+        made = to_plain(piece)
         made.validate(full=True)
         assert (made.type, made.to_pylist()) == (kind, piece.to_pylist())
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.pruning import ColumnEvidence
-from tamis.core.stats.columns.value_sets import listable
+from tamis.core.stats.columns.value_sets import is_listable
 from tamis.core.types import DataType, Schema, String, Struct
 from tamis.core.types.arrow import to_arrow_type
 
@@ -69,7 +69,7 @@ class RowsEvidence:
     def values(self, ids: tuple[int, ...]) -> Any:
         """Sets of values, where the type has them and they are few."""
         path, data_type = [self.schema.by_id[i].name for i in ids], self.schema.by_id[ids[-1]].type
-        if not self.listed or not listable(data_type):
+        if not self.listed or not is_listable(data_type):
             return None
         sets = [sorted({v for v in stored(piece, path) if v is not None}) for piece in self.pieces]
         return pa.array([found if 0 < len(found) <= 8 else None for found in sets], pa.list_(to_arrow_type(data_type)))

@@ -22,7 +22,9 @@ def rows(**columns: list[Any]) -> pa.Table:
 
 def decided(text: str, piece: pa.Table, zone: str = "UTC") -> str:
     """``none``, ``all`` or ``some``."""
-    decision = decide(expr.conjuncts(expr.parse(text, SCHEMA, zone=zone)), RowsEvidence(SCHEMA, [piece]), strict=True)
+    decision = decide(
+        expr.conjuncts_of(expr.parse_predicate(text, SCHEMA, zone=zone)), RowsEvidence(SCHEMA, [piece]), strict=True
+    )
     return "none" if decision.none[0] else "all" if decision.all[0] else "some"
 
 

@@ -29,7 +29,7 @@ def piece(**columns: list[Any]) -> pa.Table:
 
 def decided(text: str, *pieces: pa.Table, zone: str = "UTC", values: bool = True) -> list[str]:
     evidence = RowsEvidence(SCHEMA, list(pieces), listed=values)
-    found = decide(expr.conjuncts(expr.parse(text, SCHEMA, zone=zone)), evidence, strict=True)
+    found = decide(expr.conjuncts_of(expr.parse_predicate(text, SCHEMA, zone=zone)), evidence, strict=True)
     return ["none" if none else "all" if all_ else "some" for none, all_ in zip(found.none, found.all, strict=True)]
 
 
@@ -133,7 +133,7 @@ def test_instants_day_by_day(zone: str) -> None:
             "day(ts) IN (9, 10)",
             "month(ts) = 12 AND day(ts) = 31",
         ):
-            tree = expr.conjuncts(expr.parse(text, SCHEMA, zone=zone))
+            tree = expr.conjuncts_of(expr.parse_predicate(text, SCHEMA, zone=zone))
             keep, _, _ = expr.filter_mask(
                 tree, {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}, rows.num_rows
             )

@@ -14,9 +14,9 @@ import pytest
 
 from tamis.core import expr
 from tamis.core.expr import Call, Column, Mode
-from tamis.core.expr.arrow_values import full, is_true
-from tamis.core.expr.functions.logic.comparisons import compare
-from tamis.core.expr.registry import Claim, function
+from tamis.core.expr.arrow_values import full_length, is_true
+from tamis.core.expr.functions.logic.comparisons import compare_values
+from tamis.core.expr.registry import Claim, function_entry
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import spec_of
 from tamis.core.types import Struct
@@ -146,7 +146,7 @@ SEVERAL = [
     and all(name[:-1] in GRIDS for name in columns_of(bound(p, z)))
     and (z == "UTC" or "timestamp" in p)
     for m in MODES
-    if expr.supported(bound(p, z, m)) and (m is Mode.ANSI or bound(p, z, m) != bound(p, z))
+    if expr.is_supported(bound(p, z, m)) and (m is Mode.ANSI or bound(p, z, m) != bound(p, z))
 ]
 
 
@@ -176,7 +176,7 @@ def test_every_claimed_argument_has_a_grid() -> None:
             if isinstance(node, Call):
                 moving = {at for at, arg in enumerate(node.args) if any(isinstance(n, Column) for n in arg.walk())}
                 seen.setdefault(node.function, set()).update(moving)
-                claims = function(node.function).claims
+                claims = function_entry(node.function).claims
                 found = claims(node) if claims else ()
                 claimed.setdefault(node.function, set()).update(
                     at for at, claim in enumerate(found) if claim is not Claim.FIXED
@@ -184,7 +184,7 @@ def test_every_claimed_argument_has_a_grid() -> None:
     lacking = {(name, at) for name, places in claimed.items() for at in places - seen.get(name, set())}
     assert lacking <= CONSTANT, lacking - CONSTANT
     assert {name for name, places in claimed.items() if places} >= {
-        f.name for f in expr.entries() if f.claims
+        f.name for f in expr.all_entries() if f.claims
     } - NO_PHRASE
 
 
@@ -219,7 +219,7 @@ def admitted(tree: expr.Expr, pieces: list[pa.Table]) -> None:
     at = np.repeat(np.arange(n), [piece.num_rows for piece in pieces])
     lo, hi = (
         pc.take(b.combine_chunks() if isinstance(b, pa.ChunkedArray) else b, pa.array(at))
-        for b in (full(spec.lo, n), full(spec.hi, n))
+        for b in (full_length(spec.lo, n), full_length(spec.hi, n))
     )
     value, null, fail, nan = (np.broadcast_to(m, (n,))[at] for m in (spec.value, spec.null, spec.fail, spec.nan))
     out = expr.evaluate(tree, {f.id: whole.column(k) for k, f in enumerate(SCHEMA.fields)}, len(at))
@@ -244,5 +244,5 @@ def admitted(tree: expr.Expr, pieces: list[pa.Table]) -> None:
         none(real & is_nan & ~nan, "hidden NaN")
         real &= ~is_nan
     none(real & ~value, "a value where there is none")
-    none(real & is_true(compare("lt", values, lo)), "below the bound")
-    none(real & is_true(compare("gt", values, hi)), "above the bound")
+    none(real & is_true(compare_values("lt", values, lo)), "below the bound")
+    none(real & is_true(compare_values("gt", values, hi)), "above the bound")

@@ -142,7 +142,7 @@ def decided(text: str) -> str:
     for batch in piece().to_batches():
         collector.update(batch)
     stats = TableEvidence(collector.finish().append_column("rows", pa.array([2])), SCHEMA)
-    found = decide(expr.conjuncts(expr.parse(text, SCHEMA)), stats, strict=True)
+    found = decide(expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)), stats, strict=True)
     return "none" if found.none[0] else "all" if found.all[0] else "some"
 
 
@@ -150,7 +150,7 @@ def concluded() -> list[str]:
     """Filters of which something is said, or which are run on rows."""
     out = []
     for text in FILTERS:
-        runs = all(expr.supported(c) for c in expr.conjuncts(expr.parse(text, SCHEMA)))
+        runs = all(expr.is_supported(c) for c in expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)))
         if runs or decided(text) != "some":
             out.append(text)
     return out

@@ -16,7 +16,7 @@ from tamis.core.types.arrow import to_arrow_type
 
 
 def field(data_type: DataType) -> Any:
-    return expr.bound(Schema((Field("c", data_type, True, 1),)), (1,))
+    return expr.column_by_ids(Schema((Field("c", data_type, True, 1),)), (1,))
 
 
 @dataclass
@@ -47,8 +47,8 @@ def stats(data_type: DataType, lo: Any, hi: Any, *, nulls: Any = 0, nans: Any = 
 
 
 GOOD = stats(INTEGER, 1, 5)
-FAR = expr.call("gt", field(INTEGER), Literal(INTEGER, 100))
-IS_NULL = expr.call("is_null", field(INTEGER))
+FAR = expr.make_call("gt", field(INTEGER), Literal(INTEGER, 100))
+IS_NULL = expr.make_call("is_null", field(INTEGER))
 
 
 def test_sense_skips() -> None:
@@ -83,7 +83,7 @@ def test_nonsense_does_not_skip(evidence: Any) -> None:
 @pytest.mark.parametrize("bounds", [(float("nan"), 5.0), (1.0, float("nan")), (float("nan"), float("nan")), (9.0, 1.0)])
 def test_nan_in_bounds_is_unknown(bounds: tuple[float, float]) -> None:
     """Inverted, or only NaN."""
-    far = expr.call("gt", field(DOUBLE), Literal(DOUBLE, 100.0))
+    far = expr.make_call("gt", field(DOUBLE), Literal(DOUBLE, 100.0))
     assert not decide([far], One(stats(DOUBLE, *bounds))).none.any()
 
 
@@ -103,14 +103,14 @@ def test_contradictory_counts_are_unknown(counts: dict[str, Any]) -> None:
     """No statement about NULLs unless the counts agree with each other and with the rows."""
     evidence = One(stats(INTEGER, 1, 5, **counts))
     assert not decide([IS_NULL], evidence).none.any()
-    assert not decide([expr.call("is_not_null", field(INTEGER))], evidence).none.any()
+    assert not decide([expr.make_call("is_not_null", field(INTEGER))], evidence).none.any()
 
 
 def test_an_absent_count_is_not_zero() -> None:
     """Neither the piece's rows nor the column's count is known; zero NULLs then do not mean that there are no values."""
     evidence = One(stats(INTEGER, 1, 5, count=None), physical=None)
-    assert not decide([expr.call("is_not_null", field(INTEGER))], evidence).none.any()
-    assert not decide([expr.call("lt", field(INTEGER), Literal(INTEGER, 4))], evidence).none.any()
+    assert not decide([expr.make_call("is_not_null", field(INTEGER))], evidence).none.any()
+    assert not decide([expr.make_call("lt", field(INTEGER), Literal(INTEGER, 4))], evidence).none.any()
 
 
 @pytest.mark.parametrize("other", [LONG, DOUBLE, STRING, DATE, TIMESTAMP, Decimal(10, 2), BOOLEAN])
@@ -122,7 +122,7 @@ def test_bounds_of_another_type_are_unknown(other: DataType) -> None:
 
 
 def test_a_widened_column_keeps_its_bounds() -> None:
-    far = expr.call("gt", field(LONG), Literal(LONG, 100))
+    far = expr.make_call("gt", field(LONG), Literal(LONG, 100))
     assert decide([far], One(GOOD)).none.all()
 
 

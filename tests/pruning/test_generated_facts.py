@@ -18,7 +18,7 @@ from tamis.core.pruning import decide
 from tamis.core.pruning.implied_conjuncts import implied_conjuncts
 from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, Field, Generation, Schema, Struct
 from tamis.core.types.arrow import to_arrow_type
-from tamis.engine.part_writer import conform
+from tamis.engine.part_writer import conform_batches
 from tests.pruning.evidence_of import RowsEvidence
 from tests.pruning.trees import SCHEMA, leaf, piece, tree
 
@@ -48,10 +48,10 @@ def _value(rng: np.random.Generator) -> Any:
         nodes = [
             n
             for n in tree(rng, int(rng.integers(1, 3))).walk()
-            if isinstance(n, expr.Call) and expr.columns(n) and not n.type.children
+            if isinstance(n, expr.Call) and expr.column_paths(n) and not n.type.children
         ]
         plain = [n for n in nodes if not any(isinstance(m, expr.Moving | expr.Element) for m in n.walk())]
-        usable = [n for n in plain if expr.supported(n) and str(n.type) not in {"variant", "void"}]
+        usable = [n for n in plain if expr.is_supported(n) and str(n.type) not in {"variant", "void"}]
         if usable:
             return usable[rng.integers(len(usable))]
     return None
@@ -72,8 +72,8 @@ def _filters(rng: np.random.Generator, value: expr.Expr) -> list[expr.Expr]:
         about = [value, sources[rng.integers(len(sources))]][rng.integers(2)]
         name = ["eq", "lt", "le", "gt", "ge", "null_safe_eq", "is_null"][rng.integers(7)]
         args = (about,) if name == "is_null" else (about, leaf(rng, about.type))
-        made = expr.call(name, *args, type=BOOLEAN)
-        out.append(made if rng.random() < 0.8 and expr.supported(made) else tree(rng, 2))
+        made = expr.make_call(name, *args, type=BOOLEAN)
+        out.append(made if rng.random() < 0.8 and expr.is_supported(made) else tree(rng, 2))
     return out
 
 
@@ -86,10 +86,10 @@ def test_random_expressions_and_filters(seed: int) -> None:
     own = Field("own", value.type, True, OWN)
     column = GeneratedColumn(own, expr.Column(own.type, (OWN,), "own"), value)
     schema = Schema((*SCHEMA.fields, own))
-    with patch("tamis.core.expr.evaluate.approximate", return_value=False):
+    with patch("tamis.core.expr.evaluate.is_approximate", return_value=False):
         pieces = [made for _ in range(8) if (made := _with_value(piece(rng), value)) is not None and len(made)]
         hidden = frozenset(n.ids[0] for n in value.walk() if isinstance(n, expr.Column) and rng.random() < 0.5)
-        conjuncts = [c for f in _filters(rng, value) for c in expr.conjuncts(f)]
+        conjuncts = [c for f in _filters(rng, value) for c in expr.conjuncts_of(f)]
         evidence = DerivedEvidence(schema, pieces, columns=[column], hidden=hidden, listed=bool(rng.integers(2)))
         decision = decide(conjuncts, evidence, strict=True)
         for number, rows in enumerate(pieces):
@@ -112,16 +112,16 @@ def test_what_is_implied_is_true_of_every_row_that_matches(seed: int) -> None:
     own = Field("own", value.type, True, OWN)
     column = GeneratedColumn(own, expr.Column(own.type, (OWN,), "own"), value)
     schema = Schema((*SCHEMA.fields, own))
-    filters = [c for f in _filters(rng, value) for c in expr.conjuncts(f)]
+    filters = [c for f in _filters(rng, value) for c in expr.conjuncts_of(f)]
     with (
-        patch("tamis.core.expr.evaluate.approximate", return_value=False),
+        patch("tamis.core.expr.evaluate.is_approximate", return_value=False),
         patch("tamis.core.pruning.implied_conjuncts.generated_columns", return_value=(column,)),
     ):
         implied = implied_conjuncts(filters, schema, (0, 2**60))
         for rows in (made for _ in range(4) if (made := _with_value(piece(rng), value)) is not None and len(made)):
             batch = {f.id: rows.column(i) for i, f in enumerate(schema.fields)}
             for one in implied:
-                if not expr.supported(one.conjunct):
+                if not expr.is_supported(one.conjunct):
                     continue
                 given, _, _ = expr.filter_mask(filters[: one.origin + 1], batch, rows.num_rows)
                 holds, _, _ = expr.filter_mask([one.conjunct], batch, rows.num_rows)
@@ -165,7 +165,7 @@ def _pieces(schema: Schema, values: list[Any]) -> list[pa.Table]:
     out = []
     for value in values:
         rows = pa.table({"x": pa.array([value], pa.int64() if pa.types.is_timestamp(kind) else kind).cast(kind)})
-        out.append(pa.Table.from_batches(list(conform(rows, schema))))
+        out.append(pa.Table.from_batches(list(conform_batches(rows, schema))))
     return out
 
 
@@ -175,7 +175,7 @@ def test_a_filter_on_the_source_prunes_by_the_column(case: Any, text: str, skipp
     schema = _table(*case[:3])
     columns = list(generated_columns(schema))
     evidence = DerivedEvidence(schema, _pieces(schema, case[3]), columns=columns, hidden=frozenset({1}))
-    conjuncts = expr.conjuncts(expr.parse(text, schema))
+    conjuncts = expr.conjuncts_of(expr.parse_predicate(text, schema))
     decision = decide(conjuncts, evidence, strict=True)
     assert decision.none.sum() == skipped
     assert not skipped or ["own"] in decision.statistics
@@ -190,9 +190,9 @@ def test_the_session_of_the_query_does_not_stand_for_that_of_the_column() -> Non
     evidence = DerivedEvidence(schema, pieces, columns=list(generated_columns(schema)), hidden=frozenset({1}))
     assert pieces[0]["own"][0].as_py().isoformat() == "1970-01-02"
     for zone, skipped in (("UTC", 0), ("Asia/Tokyo", 5)):
-        here = expr.parse("CAST(x AS DATE) = DATE'1970-01-02'", schema, zone=zone)
+        here = expr.parse_predicate("CAST(x AS DATE) = DATE'1970-01-02'", schema, zone=zone)
         assert decide([here], evidence, strict=True).none.sum() == skipped
-    found = decide([expr.parse("x = TIMESTAMP'1970-01-01 20:00:00Z'", schema)], evidence, strict=True).none
+    found = decide([expr.parse_predicate("x = TIMESTAMP'1970-01-01 20:00:00Z'", schema)], evidence, strict=True).none
     assert found.tolist() == [False, True, True, True, True, True]
 
 
@@ -202,16 +202,16 @@ def test_an_expression_that_case_tables_decide_is_not_taken_for_the_column() -> 
     assert not generated_columns(schema)[0].portable
     pieces = _pieces(schema, ["a", "b"])
     evidence = DerivedEvidence(schema, pieces, columns=list(generated_columns(schema)), hidden=frozenset({1}))
-    assert not decide([expr.parse("upper(x) = 'A'", schema)], evidence, strict=True).none.any()
-    assert decide([expr.parse("x = 'a'", schema)], evidence, strict=True).none.tolist() == [False, True]
+    assert not decide([expr.parse_predicate("upper(x) = 'A'", schema)], evidence, strict=True).none.any()
+    assert decide([expr.parse_predicate("x = 'a'", schema)], evidence, strict=True).none.tolist() == [False, True]
 
 
 def test_what_may_be_null_is_not_implied_to_be_within_bounds() -> None:
     """A month lies between 1 and 12, but that of NULL is NULL."""
     schema = _table("month(x)", INTEGER, TIMESTAMP)
-    open_ = expr.parse("coalesce(x, TIMESTAMP'2026-01-01 00:00:00Z') IS NOT NULL", schema)
+    open_ = expr.parse_predicate("coalesce(x, TIMESTAMP'2026-01-01 00:00:00Z') IS NOT NULL", schema)
     assert implied_conjuncts([open_], schema, (0, 0)) == ()
-    closed = expr.parse("x > TIMESTAMP'2026-01-01 00:00:00Z'", schema)
+    closed = expr.parse_predicate("x > TIMESTAMP'2026-01-01 00:00:00Z'", schema)
     assert [expr.to_sql(one.conjunct) for one in implied_conjuncts([closed], schema, (0, 0))] == [
         "(own >= 1)",
         "(own <= 12)",
@@ -223,10 +223,10 @@ def test_another_field_of_the_same_struct_is_another_source() -> None:
     inner = Struct((Field("a", INTEGER, True, 11), Field("b", INTEGER, True, 12)))
     schema = Schema((Field("st", inner, True, 1), Field("own", INTEGER, True, 2, generated=how)))
     rows = pa.table({"st": pa.array([{"a": 1, "b": 2}], to_arrow_type(inner))})
-    pieces = [pa.Table.from_batches(list(conform(rows, schema)))]
+    pieces = [pa.Table.from_batches(list(conform_batches(rows, schema)))]
     evidence = DerivedEvidence(schema, pieces, columns=list(generated_columns(schema)), hidden=frozenset({1}))
     for text, skipped in (("st.a % 3 = 2", True), ("st.b % 3 = 2", False), ("st.a = 2", True), ("st.b = 2", False)):
-        assert decide([expr.parse(text, schema)], evidence, strict=True).none.tolist() == [skipped]
+        assert decide([expr.parse_predicate(text, schema)], evidence, strict=True).none.tolist() == [skipped]
 
 
 @pytest.mark.parametrize(
@@ -244,5 +244,5 @@ def test_another_field_of_the_same_struct_is_another_source() -> None:
 def test_a_strict_comparison_excludes_its_bound_and_no_more(text: str, none: bool) -> None:
     schema = Schema((Field("x", INTEGER, True, 1),))
     evidence = DerivedEvidence(schema, [pa.table({"x": pa.array([6], pa.int32())})], hidden=frozenset({1}))
-    decision = decide(expr.conjuncts(expr.parse(text, schema)), evidence, strict=True)
+    decision = decide(expr.conjuncts_of(expr.parse_predicate(text, schema)), evidence, strict=True)
     assert decision.none.tolist() == [none]

@@ -8,7 +8,7 @@ import pytest
 
 from tamis.core import expr
 from tamis.core.pruning import decide
-from tamis.core.pruning.value_spec import Spec, constant, join, meet, one_value
+from tamis.core.pruning.value_spec import Spec, constant_spec, join_specs, meet_specs, one_value
 from tamis.core.types import DOUBLE, INTEGER
 from tests.pruning.evidence_of import RowsEvidence
 from tests.pruning.piece_decisions import DAY, FAILS, FALSE, INF, NAN, NULLED, ONE, TRUE, decided, rows
@@ -97,7 +97,7 @@ def test_a_negative_factor_turns_the_order_round() -> None:
 @pytest.mark.parametrize("zone", ["America/St_Johns", "Europe/Berlin", "Australia/Lord_Howe"])
 def test_an_hour_that_comes_twice_is_not_monotone(zone: str) -> None:
     """Two orders for one type: local times go back where the clock does."""
-    from tamis.core.expr.time_zones import zone as of
+    from tamis.core.expr.time_zones import zone_named as of
 
     z = of(zone).to_local
     at = next(
@@ -105,7 +105,7 @@ def test_an_hour_that_comes_twice_is_not_monotone(zone: str) -> None:
     )
     piece = rows(timestamp0=[at - 1, at, at + 7_200_000_000 * 2])
     local = expr.evaluate(
-        expr.parse("cast(timestamp0 AS TIMESTAMP_NTZ) IS NULL", SCHEMA, zone=zone).children[0],
+        expr.parse_predicate("cast(timestamp0 AS TIMESTAMP_NTZ) IS NULL", SCHEMA, zone=zone).children[0],
         {f.id: piece.column(i) for i, f in enumerate(SCHEMA.fields)},
         3,
     )
@@ -114,9 +114,9 @@ def test_an_hour_that_comes_twice_is_not_monotone(zone: str) -> None:
     text = f"cast(timestamp0 AS TIMESTAMP_NTZ) = cast(timestamp_micros({least}L) AS TIMESTAMP_NTZ)"
     found = decide(
         [
-            expr.call(
+            expr.make_call(
                 "eq",
-                expr.call("cast", expr.bound(SCHEMA, (25,)), zone=zone, type=SCHEMA.by_id[27].type),
+                expr.make_call("cast", expr.column_by_ids(SCHEMA, (25,)), zone=zone, type=SCHEMA.by_id[27].type),
                 expr.Literal(SCHEMA.by_id[27].type, least),
             )
         ],
@@ -131,10 +131,10 @@ def test_a_join_admits_what_either_side_admits() -> None:
     for _ in range(300):
         a, b = (sampled(rng) for _ in range(2))
         for value in range(-6, 7):
-            assert admits(join(a, b), value) >= (admits(a, value) or admits(b, value))
-            assert admits(meet(a, b), value) >= (admits(a, value) and admits(b, value))
-        assert admits(join(a, b), None) == (admits(a, None) or admits(b, None))
-        assert bool(join(a, b).fail) == (bool(a.fail) or bool(b.fail))
+            assert admits(join_specs(a, b), value) >= (admits(a, value) or admits(b, value))
+            assert admits(meet_specs(a, b), value) >= (admits(a, value) and admits(b, value))
+        assert admits(join_specs(a, b), None) == (admits(a, None) or admits(b, None))
+        assert bool(join_specs(a, b).fail) == (bool(a.fail) or bool(b.fail))
 
 
 def sampled(rng: np.random.Generator) -> Spec:
@@ -175,14 +175,14 @@ def test_lists_around_two_to_the_53_are_exact() -> None:
 
 
 def test_the_zeros_are_equal_and_print_differently() -> None:
-    zero = constant(DOUBLE, pa.scalar(0.0))
+    zero = constant_spec(DOUBLE, pa.scalar(0.0))
     assert not one_value(zero).any()
     assert decided("double0 IN (-0.0D, 5D)", rows(double0=[0.0, 0.0])) == "all"
     assert decided("double0 = 0.0D", rows(double0=[-0.0, 0.0])) == "all"
 
 
 def test_wide_filters_stay_linear() -> None:
-    wide = expr.parse(" OR ".join(f"integer0 = {i}" for i in range(400)), SCHEMA)
+    wide = expr.parse_predicate(" OR ".join(f"integer0 = {i}" for i in range(400)), SCHEMA)
     assert decide([wide], RowsEvidence(SCHEMA, [rows(integer0=[1000, 1001])]), strict=True).none.all()
 
 
@@ -215,4 +215,6 @@ def test_narrowing_takes_the_right_end_and_keeps_nan() -> None:
 def test_a_column_type_bounds_what_has_no_statistics() -> None:
     """Integer width: no overflow is possible, so nothing fails."""
     evidence = RowsEvidence(SCHEMA, [rows(integer0=[1, 2])], frozenset({"bounds"}))
-    assert decide([expr.parse("cast(integer0 AS BIGINT) + 1 > 3000000000", SCHEMA)], evidence, strict=True).none.all()
+    assert decide(
+        [expr.parse_predicate("cast(integer0 AS BIGINT) + 1 > 3000000000", SCHEMA)], evidence, strict=True
+    ).none.all()

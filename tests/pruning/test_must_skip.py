@@ -196,6 +196,6 @@ from_unixtime(l / 10) LIKE '1970-01-01 00:00%'|11|0
 @pytest.mark.parametrize(("text", "none", "every"), CASES, ids=[c[0] for c in CASES])
 def test_must_skip(text: str, none: str, every: str) -> None:
     now = (START + 359 * 24 * HOUR,) * 2
-    conjuncts = expr.conjuncts(expr.parse(text, SCHEMA))
+    conjuncts = expr.conjuncts_of(expr.parse_predicate(text, SCHEMA))
     decision = decide(conjuncts, RowsEvidence(SCHEMA, PIECES), now=now, strict=True)
     assert (int(decision.none.sum()), int(decision.all.sum())) == (int(none), int(every)), decision.why

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tamis.core.expr import Expr, call, registry
+from tamis.core.expr import Expr, make_call, registry
 from tamis.core.expr.functions.nested import constructed
 from tamis.core.expr.registry import Claim
 from tamis.core.pruning import bit_rules, text_rules
@@ -31,12 +31,12 @@ class Way:
 
 def entry(name: str, **changes: Any) -> Plant:
     """The function's entry with another claim."""
-    return lambda patch: patch.setitem(registry._BY_NAME, name, replace(registry.function(name), **changes))
+    return lambda patch: patch.setitem(registry._BY_NAME, name, replace(registry.function_entry(name), **changes))
 
 
 def plainly(pairs: list[tuple[Expr, Expr]]) -> Expr:
     """Compare fields by ``=``, which is NULL of NULL."""
-    return call("and", *(call("eq", x, y) for x, y in pairs))
+    return make_call("and", *(make_call("eq", x, y) for x, y in pairs))
 
 
 DAY = 86_400_000_000

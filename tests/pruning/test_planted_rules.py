@@ -34,10 +34,10 @@ from tamis.core.pruning import column_specs as column
 from tamis.core.pruning import decide as decide_of_pieces
 from tamis.core.stats import Collector, TableEvidence, collector
 from tamis.core.stats.columns import tally
-from tamis.core.stats.columns.bounds import extremes
+from tamis.core.stats.columns.bounds import array_extremes
 from tamis.core.stats.json_paths import path_collector, text_paths, variant_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
-from tamis.core.stats.json_paths.path_rows import Paths, PathStatistics, combined
+from tamis.core.stats.json_paths.path_rows import Paths, PathStatistics, combine_paths
 from tamis.core.stats.statistics_decoding import Decoder
 from tamis.core.types import DATE, DOUBLE, INTEGER, LONG, STRING, VARIANT, Array, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
@@ -66,11 +66,13 @@ def says(expected: str, text: str, zone: str = "UTC", **columns: list[Any]) -> C
 
 def entry(name: str, **changes: Any) -> Plant:
     """The catalogue's entry with another claim."""
-    return lambda patch: patch.setitem(registry._BY_NAME, name, replace(registry.function(name), **changes))
+    return lambda patch: patch.setitem(registry._BY_NAME, name, replace(registry.function_entry(name), **changes))
 
 
 def by_id(schema: Schema, table: pa.Table, text: str) -> str:
-    decision = decide_of_pieces(expr.conjuncts(expr.parse(text, schema)), TableEvidence(table, schema), strict=True)
+    decision = decide_of_pieces(
+        expr.conjuncts_of(expr.parse_predicate(text, schema)), TableEvidence(table, schema), strict=True
+    )
     return "none" if decision.none[0] else "all" if decision.all[0] else "some"
 
 
@@ -150,10 +152,10 @@ def any_type(patch: pytest.MonkeyPatch) -> None:
 
 
 def through_floats(patch: pytest.MonkeyPatch) -> None:
-    real = extremes
+    real = array_extremes
     patch.setattr(
         tally,
-        "extremes",
+        "array_extremes",
         lambda array, nans: tuple(pa.scalar(int(float(v.as_py())), v.type) for v in real(array, nans)),
     )
 
@@ -169,7 +171,7 @@ def no_empty_arrays(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_zero(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(monotone_rules, "one_value", lambda s: value_spec.known(pc.equal(s.lo, s.hi)))
+    patch.setattr(monotone_rules, "one_value", lambda s: value_spec.surely_true(pc.equal(s.lo, s.hi)))
 
 
 def inverted() -> None:
@@ -178,13 +180,15 @@ def inverted() -> None:
             found = super().column(ids)
             return None if found is None else replace(found, lo=found.hi, hi=found.lo)
 
-    found = decide([expr.parse("integer0 = 3", SCHEMA)], Inverted(SCHEMA, [rows(integer0=[1, 3, 5])]), strict=True)
+    found = decide(
+        [expr.parse_predicate("integer0 = 3", SCHEMA)], Inverted(SCHEMA, [rows(integer0=[1, 3, 5])]), strict=True
+    )
     assert not found.none[0]
 
 
 def without_null_counts() -> None:
     evidence = RowsEvidence(SCHEMA, [rows(integer0=[1, None])], frozenset({"nulls"}))
-    assert not decide([expr.parse("integer0 IS NULL", SCHEMA)], evidence, strict=True).none[0]
+    assert not decide([expr.parse_predicate("integer0 IS NULL", SCHEMA)], evidence, strict=True).none[0]
 
 
 def of_another_type() -> None:
@@ -194,13 +198,13 @@ def of_another_type() -> None:
             days = pa.array([1], pa.int32()).cast(pa.date32())
             return None if found is None else replace(found, type=DATE, lo=days, hi=days)
 
-    found = decide([expr.parse("integer0 = 300", SCHEMA)], Dates(SCHEMA, [rows(integer0=[300])]), strict=True)
+    found = decide([expr.parse_predicate("integer0 = 300", SCHEMA)], Dates(SCHEMA, [rows(integer0=[300])]), strict=True)
     assert not found.none[0]
 
 
 def twice_the_same_hour() -> None:
     """The least local time belongs to an instant between the ends."""
-    from tamis.core.expr.time_zones import zone as of
+    from tamis.core.expr.time_zones import zone_named as of
 
     z = of("Europe/Berlin").to_local
     at = next(
@@ -209,8 +213,10 @@ def twice_the_same_hour() -> None:
     piece = rows(timestamp0=[at - 1, at, at + 14_400_000_000])
     least = int(of("Europe/Berlin").local(np.array([at]))[0])
     ntz = SCHEMA.find("timestamp_ntz0")[0].type
-    local = expr.call("cast", expr.bound(SCHEMA, (SCHEMA.find("timestamp0")[0].id,)), zone="Europe/Berlin", type=ntz)
-    found = decide([expr.call("eq", local, expr.Literal(ntz, least))], RowsEvidence(SCHEMA, [piece]), strict=True)
+    local = expr.make_call(
+        "cast", expr.column_by_ids(SCHEMA, (SCHEMA.find("timestamp0")[0].id,)), zone="Europe/Berlin", type=ntz
+    )
+    found = decide([expr.make_call("eq", local, expr.Literal(ntz, least))], RowsEvidence(SCHEMA, [piece]), strict=True)
     assert not found.none[0]
 
 
@@ -218,7 +224,7 @@ def named_again() -> None:
     """``a`` was dropped and came back as another column: the old one's statistics are not its own."""
     schemas = {0: Schema((Field("a", INTEGER, True, 1),), 0), 1: Schema((Field("a", INTEGER, True, 2),), 1)}
     table = collected(schemas[0], [{"a": 5}, {"a": 5}]).append_column("schema_id", pa.array([0], pa.int32()))
-    decision = decide([expr.parse("a IS NULL", schemas[1])], TableEvidence(table, schemas), strict=True)
+    decision = decide([expr.parse_predicate("a IS NULL", schemas[1])], TableEvidence(table, schemas), strict=True)
     assert decision.all[0]
 
 
@@ -239,7 +245,7 @@ def by_position(patch: pytest.MonkeyPatch) -> None:
 
 def seen_by_the_audit() -> None:
     """A failing row is told apart from one that is not true: what a wrong skip would hide."""
-    tree = expr.parse("1 / integer0 > 5", SCHEMA)
+    tree = expr.parse_predicate("1 / integer0 > 5", SCHEMA)
     piece = rows(integer0=[0, 1])
     batch = {f.id: piece.column(i) for i, f in enumerate(SCHEMA.fields)}
     keep, failed, _ = expr.filter_mask([tree], batch, 2)
@@ -274,7 +280,9 @@ def of_documents(batches: list[list[str]], text: str, expected: str) -> Callable
             paths = paths.append_column(kind, pa.array([0] * len(paths), pa.int32()))
         evidence = TableEvidence(table, JSON, PathTable.of_parts(paths, table))
         for form in FORMS:
-            found = decide_of_pieces(expr.conjuncts(expr.parse(text.format(*form), JSON)), evidence, strict=True)
+            found = decide_of_pieces(
+                expr.conjuncts_of(expr.parse_predicate(text.format(*form), JSON)), evidence, strict=True
+            )
             assert ("none" if found.none[0] else "all" if found.all[0] else "some") == expected, form
 
     return check
@@ -286,7 +294,7 @@ FORMS = [("cast(get_json_object(s, '$.a') AS BIGINT)", "get_json_object(s, '$.a'
 
 def known_on_one_side(patch: pytest.MonkeyPatch) -> None:
     """A key that one batch lacks counts as if all its documents had it."""
-    real = combined
+    real = combine_paths
 
     def broken(mine: Paths, theirs: Paths) -> Paths:
         out = real(mine, theirs)
@@ -294,7 +302,7 @@ def known_on_one_side(patch: pytest.MonkeyPatch) -> None:
             out[path].present = out["$"].present
         return out
 
-    patch.setattr(path_collector, "combined", broken)
+    patch.setattr(path_collector, "combine_paths", broken)
 
 
 def as_floats(patch: pytest.MonkeyPatch) -> None:
@@ -410,7 +418,9 @@ WAYS = {
     ),
     "two orders for one type": Way(
         twice_the_same_hour,
-        lambda patch: [patch.setattr(m, "local_rule", monotone_rules.monotone) for m in (logic_rules, cast_rules)],
+        lambda patch: [
+            patch.setattr(m, "local_rule", monotone_rules.monotone_bounds) for m in (logic_rules, cast_rules)
+        ],
     ),
     "a join that forgets one side": Way(
         says(

@@ -46,25 +46,25 @@ class Without(RowsEvidence):
 
 @pytest.mark.parametrize("text", REASONS)
 def test_the_reason_is_named(text: str) -> None:
-    why = decide(expr.conjuncts(expr.parse(text, SCHEMA)), RowsEvidence(SCHEMA, PIECES), strict=True).why
+    why = decide(expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)), RowsEvidence(SCHEMA, PIECES), strict=True).why
     expected = REASONS[text]
     assert why == [None] if expected is None else expected in str(why[-1])
 
 
 def test_what_an_earlier_conjunct_hides_is_said() -> None:
-    conjuncts = expr.conjuncts(expr.parse("1 / (i - 50) > 0 AND i > 5000", SCHEMA))
+    conjuncts = expr.conjuncts_of(expr.parse_predicate("1 / (i - 50) > 0 AND i > 5000", SCHEMA))
     why = decide(conjuncts, RowsEvidence(SCHEMA, PIECES[:1]), strict=True).why
     assert "may fail" in str(why[0])
     assert why[1] == "a conjunct before it may fail"
 
 
 def test_pieces_without_statistics_are_counted() -> None:
-    conjuncts = expr.conjuncts(expr.parse("i > 850 AND l > 0", SCHEMA))
+    conjuncts = expr.conjuncts_of(expr.parse_predicate("i > 850 AND l > 0", SCHEMA))
     assert decide(conjuncts, Without(SCHEMA, PIECES), strict=True).why[0] == "no statistics for i in 4 of 8"
     assert decide(conjuncts, Without(SCHEMA, PIECES[:3]), strict=True).why[0] == "no statistics for i"
 
 
 def test_nobody_asks_where_reasons_are_not_wanted() -> None:
-    assert decide(expr.conjuncts(expr.parse("i > 300", SCHEMA)), RowsEvidence(SCHEMA, PIECES), reasons=False).why == [
-        None
-    ]
+    assert decide(
+        expr.conjuncts_of(expr.parse_predicate("i > 300", SCHEMA)), RowsEvidence(SCHEMA, PIECES), reasons=False
+    ).why == [None]

@@ -29,19 +29,19 @@ LOOSE = [
     {"drop": frozenset({"bounds"}), "widen": 0, "listed": True},
     {"drop": frozenset(), "widen": 0, "listed": True},
 ]
-NAMES = [f.name for f in expr.entries()]
+NAMES = [f.name for f in expr.all_entries()]
 
 
 def judge(filters: list[expr.Expr], pieces: list, loose: dict, seed: int) -> int:  # type: ignore[type-arg]
     """Raises where a decision is contradicted by rows; the number of pieces that were decided otherwise."""
     evidence = RowsEvidence(SCHEMA, pieces, loose["drop"], loose["widen"], seed, loose.get("listed", False))
-    conjuncts = [c for f in filters for c in expr.conjuncts(f)]
+    conjuncts = [c for f in filters for c in expr.conjuncts_of(f)]
     decision = decide(conjuncts, evidence, strict=True)
     for number, rows in enumerate(pieces):
         if not (decision.none[number] or decision.all[number]):
             continue
         batch = {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}
-        with patch("tamis.core.expr.evaluate.approximate", return_value=False):  # rows by this machine's logarithms
+        with patch("tamis.core.expr.evaluate.is_approximate", return_value=False):  # rows by this machine's logarithms
             keep, failed, error = expr.filter_mask(conjuncts, batch, rows.num_rows)
         said = " AND ".join(expr.to_sql(c) for c in conjuncts)
         if decision.none[number]:

@@ -179,8 +179,8 @@ def leaf(rng: np.random.Generator, data_type: DataType | None = None) -> Expr:
     if rng.random() < 0.6:
         ids = [f.id for f in SCHEMA.fields if f.type == chosen]
         if chosen == LONG and rng.random() < 0.3:
-            return expr.bound(SCHEMA, (100, 101))
-        return expr.bound(SCHEMA, (ids[rng.integers(len(ids))],))
+            return expr.column_by_ids(SCHEMA, (100, 101))
+        return expr.column_by_ids(SCHEMA, (ids[rng.integers(len(ids))],))
     return Literal(chosen, _maybe(rng, one(rng, chosen), 0.05))
 
 
@@ -192,39 +192,41 @@ _ANY = [TIMESTAMP, DATE, INTEGER, LONG, DOUBLE, STRING, BOOLEAN, Decimal(6, 2)]
 def built(rng: np.random.Generator, name: str, mode: Mode, zone: str, arguments: Any) -> Expr | None:
     """A call of this function over arguments from ``arguments(type)``, or None if they do not fit it."""
     if name == "cast":
-        out = expr.call("cast", arguments(None), mode=mode, zone=zone, type=_TARGETS[rng.integers(len(_TARGETS))])
+        out = expr.make_call("cast", arguments(None), mode=mode, zone=zone, type=_TARGETS[rng.integers(len(_TARGETS))])
     elif name in {"date_trunc", "trunc"}:
         unit = Literal(STRING, _UNITS[rng.integers(len(_UNITS))])
         time = arguments([TIMESTAMP, DATE, TIMESTAMP_NTZ][rng.integers(3)])
-        out = expr.call(name, *((unit, time) if name == "date_trunc" else (time, unit)), mode=mode, zone=zone)
+        out = expr.make_call(name, *((unit, time) if name == "date_trunc" else (time, unit)), mode=mode, zone=zone)
     elif name == "like":
         patterns = ["a%", "ab", "%b", "a_c", "", "a\\%%", "é%", "_"]
-        out = expr.call(name, arguments(STRING), Literal(STRING, patterns[rng.integers(len(patterns))]), mode=mode)
+        out = expr.make_call(name, arguments(STRING), Literal(STRING, patterns[rng.integers(len(patterns))]), mode=mode)
     elif name == "convert_timezone":
         names = [Literal(STRING, ZONES[rng.integers(len(ZONES))]) for _ in range(2)]
-        out = expr.call(name, *names, arguments(TIMESTAMP_NTZ), mode=mode, zone=zone)
+        out = expr.make_call(name, *names, arguments(TIMESTAMP_NTZ), mode=mode, zone=zone)
     elif name in {"interval_multiply", "interval_divide"}:
         other = Literal(LONG, int(rng.integers(1, 5))) if name == "interval_divide" else arguments(INTEGER)
-        out = expr.call(name, arguments(INTERVAL), other, mode=mode, zone=zone)
+        out = expr.make_call(name, arguments(INTERVAL), other, mode=mode, zone=zone)
     elif name == "translate":
         letters = [Literal(STRING, text) for text in ("abé", "ba")]
-        out = expr.call(name, arguments(STRING), *letters, mode=mode, zone=zone)
+        out = expr.make_call(name, arguments(STRING), *letters, mode=mode, zone=zone)
     elif name == "bit_get":
         at = Literal(INTEGER, int(rng.integers(0, 8)))
-        out = expr.call(name, arguments([BYTE, SHORT, INTEGER, LONG][rng.integers(4)]), at, mode=mode)
+        out = expr.make_call(name, arguments([BYTE, SHORT, INTEGER, LONG][rng.integers(4)]), at, mode=mode)
     elif name == "substring":
-        out = expr.call(name, arguments(STRING), *(Literal(INTEGER, int(v)) for v in rng.integers(-2, 4, 2)), mode=mode)
+        out = expr.make_call(
+            name, arguments(STRING), *(Literal(INTEGER, int(v)) for v in rng.integers(-2, 4, 2)), mode=mode
+        )
     elif name == "in" and rng.random() < 0.7:
         value = arguments(None)
         if value.type not in _SPECIAL:
             return None
         options = [_maybe(rng, one(rng, value.type), 0.1) for _ in range(rng.integers(1, 5))]
-        out = expr.call(
+        out = expr.make_call(
             "in", value, Literals(value.type, pa.array(options, to_arrow_type(value.type))), mode=mode, zone=zone
         )
     elif name == "case":
         kind = TYPES[rng.integers(len(TYPES))]
-        out = expr.call(
+        out = expr.make_call(
             name, predicate(rng, mode, zone, arguments), arguments(kind), arguments(kind), mode=mode, zone=zone
         )
     else:
@@ -232,7 +234,7 @@ def built(rng: np.random.Generator, name: str, mode: Mode, zone: str, arguments:
         args = [first] + [
             arguments(first.type if rng.random() < 0.7 else _natural(rng, name, 1)) for _ in range(rng.integers(0, 3))
         ]
-        out = expr.call(name, *args, mode=mode, zone=zone)
+        out = expr.make_call(name, *args, mode=mode, zone=zone)
     return out if isinstance(out, Call) else None
 
 
@@ -272,12 +274,12 @@ def predicate(rng: np.random.Generator, mode: Mode, zone: str, arguments: Any) -
     for _ in range(20):
         name = ["eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "is_null", "is_not_null", "in"][rng.integers(10)]
         a = arguments(None)
-        out = expr.call(name, a, mode=mode, zone=zone) if name.startswith("is_") else None
+        out = expr.make_call(name, a, mode=mode, zone=zone) if name.startswith("is_") else None
         if out is None:
-            out = expr.call(name, a, leaf(rng, a.type if a.type in _SPECIAL else None), mode=mode, zone=zone)
-        if isinstance(out, Call) and expr.supported(out):
+            out = expr.make_call(name, a, leaf(rng, a.type if a.type in _SPECIAL else None), mode=mode, zone=zone)
+        if isinstance(out, Call) and expr.is_supported(out):
             return out
-    return expr.bound(SCHEMA, (1,))
+    return expr.column_by_ids(SCHEMA, (1,))
 
 
 def _of_items(rng: np.random.Generator, mode: Mode, zone: str, arguments: Any) -> Expr | None:
@@ -286,19 +288,19 @@ def _of_items(rng: np.random.Generator, mode: Mode, zone: str, arguments: Any) -
     if rng.random() < 0.5:
         sides = [struct_of(("a", "b"), (x, leaf(rng, second.type)), "a struct") for x in (first, leaf(rng, first.type))]
         name = ["eq", "ne", "lt", "le", "gt", "ge", "in", "null_safe_eq"][rng.integers(8)]
-        out = expr.call(name, *sides, mode=mode, zone=zone)
+        out = expr.make_call(name, *sides, mode=mode, zone=zone)
     else:
-        array = expr.call("array", first, leaf(rng, first.type), mode=mode, zone=zone)
+        array = expr.make_call("array", first, leaf(rng, first.type), mode=mode, zone=zone)
         name = ["array_contains", "arrays_overlap", "array_max", "element_at"][rng.integers(4)]
         wanted = leaf(rng, first.type)
         others = {
             "array_contains": (wanted,),
-            "arrays_overlap": (expr.call("array", wanted),),
+            "arrays_overlap": (expr.make_call("array", wanted),),
             "element_at": (Literal(INTEGER, 1),),
         }
-        out = expr.call(name, array, *others.get(name, ()), mode=mode, zone=zone)
-        out = out if out.type == BOOLEAN else expr.call("ge", out, wanted, mode=mode, zone=zone)
-    return out if isinstance(out, Call) and expr.supported(out) else None
+        out = expr.make_call(name, array, *others.get(name, ()), mode=mode, zone=zone)
+        out = out if out.type == BOOLEAN else expr.make_call("ge", out, wanted, mode=mode, zone=zone)
+    return out if isinstance(out, Call) and expr.is_supported(out) else None
 
 
 def tree(
@@ -307,7 +309,7 @@ def tree(
     """A random predicate; ``name`` is a function that is in it if it can be."""
     mode = mode or [Mode.ANSI, Mode.ANSI, Mode.ANSI, Mode.TRY, Mode.LEGACY][rng.integers(5)]
     zone = zone or ZONES[rng.integers(len(ZONES))]
-    names = [f.name for f in expr.entries()]
+    names = [f.name for f in expr.all_entries()]
 
     def arguments(level: int) -> Any:
         def make(data_type: DataType | None) -> Expr:
@@ -315,7 +317,7 @@ def tree(
                 return leaf(rng, data_type)
             for _ in range(12):
                 out = built(rng, names[rng.integers(len(names))], mode, zone, arguments(level - 1))
-                if out is not None and expr.supported(out) and (data_type is None or out.type == data_type):
+                if out is not None and expr.is_supported(out) and (data_type is None or out.type == data_type):
                     return out
             return leaf(rng, data_type)
 
@@ -324,7 +326,7 @@ def tree(
     wanted: Expr | None = None
     for _ in range(40 if name else 0):
         wanted = built(rng, str(name), mode, zone, arguments(depth - 1))
-        if wanted is not None and expr.supported(wanted):
+        if wanted is not None and expr.is_supported(wanted):
             break
         wanted = None
     out = predicate(rng, mode, zone, lambda t: wanted if wanted is not None else arguments(depth)(t))
@@ -333,10 +335,10 @@ def tree(
     for _ in range(int(rng.integers(0, 3))):
         other = predicate(rng, mode, zone, arguments(depth - 1))
         joined = [
-            expr.call("not", out),
-            expr.call("and", out, other),
-            expr.call("or", other, out),
-            expr.call("and", other, out),
+            expr.make_call("not", out),
+            expr.make_call("and", out, other),
+            expr.make_call("or", other, out),
+            expr.make_call("and", other, out),
         ]
         out = joined[rng.integers(4)]
     return out

@@ -24,8 +24,8 @@ from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, lazy_reader
 from tamis.engine.scan import funnel, index_stage, metadata_aggregates, skip_audit
 from tamis.engine.scan.limit_pruning import Ranked
-from tamis.engine.scan.skip_audit import Proof, read_audited, sample
-from tamis.engine.secondary_index import choose
+from tamis.engine.scan.skip_audit import Proof, audit_sample, read_audited
+from tamis.engine.secondary_index import choose_candidates
 from tamis.errors import CorruptData, InvalidInput
 from tamis.world import use
 from tests.scan.planted_proofs import Production, all_match, planted, skip_all
@@ -139,14 +139,14 @@ def test_what_an_index_skips_is_audited(
     scan = table.scan("key IN (7, 8)", ["n"])
     assert scan.to_arrow()["n"].to_pylist() == right
     assert scan.report.parts["skipped_index"] == 1, "the index skips"
-    real = choose
+    real = choose_candidates
 
     def plant(change: Any) -> None:
         def wrong(*args: Any, **more: Any) -> Any:
             found = real(*args, **more)
             return replace(found, candidates=replace(found.candidates, rows=change(found.candidates.rows)))
 
-        monkeypatch.setattr(index_stage, "choose", wrong)
+        monkeypatch.setattr(index_stage, "choose_candidates", wrong)
 
     for change in (lambda _: {}, lambda rows: dict(list(rows.items())[1:])):
         plant(change)
@@ -316,10 +316,10 @@ def test_the_sample_is_the_same_each_time_grows_with_the_percentage_and_fits(
     sizes: list[int], percent: float, budget: int
 ) -> None:
     ids, array = [f"part-{i}" for i in range(len(sizes))], np.array(sizes, dtype=np.int64)
-    chosen = sample(ids, array, percent, budget)
+    chosen = audit_sample(ids, array, percent, budget)
     assert int(array[chosen].sum()) <= budget
-    assert (chosen == sample(ids, array, percent, budget)).all()
-    unbounded = [sample(ids, array, share, 10**9) for share in (percent / 2, percent, 100)]
+    assert (chosen == audit_sample(ids, array, percent, budget)).all()
+    unbounded = [audit_sample(ids, array, share, 10**9) for share in (percent / 2, percent, 100)]
     assert (unbounded[0] <= unbounded[1]).all()
     assert unbounded[2].all()
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import conjuncts, parse
+from tamis.core.expr import conjuncts_of, parse_predicate
 from tamis.core.stats import Collector, TableEvidence
 from tamis.core.types import DOUBLE, Field, Schema
-from tamis.engine.part_reader import expected
+from tamis.engine.part_reader import expected_share
 
 ROWS = 200_000
 _AT = np.arange(ROWS)
@@ -98,6 +98,6 @@ def test_infinite_bounds_are_estimated_without_a_warning() -> None:
     batch = pa.record_batch({"x": [float("-inf"), 1.0, float("inf")], "y": [0.0, 2.0, 3.0]})
     collector.update(batch)
     evidence = TableEvidence(collector.finish().append_column("rows", pa.array([3])), schema)
-    share = expected(conjuncts(parse("x < y", schema)), evidence)
+    share = expected_share(conjuncts_of(parse_predicate("x < y", schema)), evidence)
     assert share is not None
     assert 0 <= share[0] <= 1

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.engine.scan.report.report_text import lines, reasons, summary
+from tamis.engine.scan.report.report_text import report_reasons, report_records, report_summary
 from tamis.errors import InvalidInput
 
 
@@ -61,13 +61,15 @@ def test_a_scan_over_its_limit_fails_before_it_reads(table: tamis.Table, monkeyp
 
 def test_every_form_of_an_explanation_says_the_same(table: tamis.Table) -> None:
     report = table.explain("n >= 50 AND user = 3")
-    first, second = reasons(report)
+    first, second = report_reasons(report)
     assert first == "n >= 50L: skipped 5 parts by statistics of n, not the rest because the bounds of n allow it"
-    for shown in (repr(report), summary(report), str([line["note"] for line in lines(report)])):
+    for shown in (repr(report), report_summary(report), str([line["note"] for line in report_records(report)])):
         assert first in shown
         assert second in shown
-    assert [(line["item"], line["read"], line["total"]) for line in lines(report) if line["level"] == "conjunct"] == [
+    assert [
+        (line["item"], line["read"], line["total"]) for line in report_records(report) if line["level"] == "conjunct"
+    ] == [
         ("n >= 50L", 5, 10),
         ("user = 3L", 10, 10),
     ]
-    assert "parts: 5 of 10" in summary(report)
+    assert "parts: 5 of 10" in report_summary(report)

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from tamis.engine.scan.query_instants import bounds, micros
+from tamis.engine.scan.query_instants import instant_micros, instant_range
 from tamis.errors import InvalidInput
 
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
@@ -25,18 +25,18 @@ NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
     ],
 )
 def test_micros(value: datetime | date | str, zone: str, expected: int) -> None:
-    assert micros(value, zone) == expected
+    assert instant_micros(value, zone) == expected
 
 
 @pytest.mark.parametrize("value", ["yesterday", 3, None, 3.5, "", (1, 2, 3)])
 def test_what_is_no_instant_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
-        bounds(value, "UTC")
+        instant_range(value, "UTC")
     assert caught.value.code == "BAD_TIMESTAMP"
 
 
 def test_a_pair_is_a_range_in_order() -> None:
-    assert bounds(("2026-01-01T12:00:00", "2026-01-01T12:00:01"), "UTC") == (NOON, NOON + 1_000_000)
-    assert bounds("2026-01-01T12:00:00", "UTC") == (NOON, NOON)
+    assert instant_range(("2026-01-01T12:00:00", "2026-01-01T12:00:01"), "UTC") == (NOON, NOON + 1_000_000)
+    assert instant_range("2026-01-01T12:00:00", "UTC") == (NOON, NOON)
     with pytest.raises(InvalidInput):
-        bounds(("2026-01-02", "2026-01-01"), "UTC")
+        instant_range(("2026-01-02", "2026-01-01"), "UTC")

@@ -13,7 +13,7 @@ import pytest
 
 import tamis
 from tamis.core import expr
-from tamis.core.expr import Expr, Opaque, conjuncts, parse
+from tamis.core.expr import Expr, Opaque, conjuncts_of, parse_predicate
 from tamis.core.types import BOOLEAN, LONG, Field, Schema, String
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
@@ -58,8 +58,8 @@ def part_of(table: Any, wanted: tuple[Expr, ...]) -> tuple[int, ReadCounters]:
 def test_an_or_with_a_leg_that_cannot_be_run_here_drops_nothing(t: Any) -> None:
     """The whole OR is unknown: it drops no row and saves nothing, not even where its other leg is false everywhere. A conjunct before it drops rows as ever."""
     schema = t.scan("k > 0").plan().spec.schema
-    (hit,), (few,) = conjuncts(parse("hit = 1", schema)), conjuncts(parse("few = 3", schema))
-    either = expr.call("or", hit, Opaque(BOOLEAN, "udf(k)", ()))
+    (hit,), (few,) = conjuncts_of(parse_predicate("hit = 1", schema)), conjuncts_of(parse_predicate("few = 3", schema))
+    either = expr.make_call("or", hit, Opaque(BOOLEAN, "udf(k)", ()))
     rows, counters = part_of(t, (either,))
     whole = run(t, "k >= 0", lazy="off")[1]
     assert rows == ROWS

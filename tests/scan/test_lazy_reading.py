@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import parse
+from tamis.core.expr import parse_predicate
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.engine.part_reader import ReadCounters, read_part
 from tests.scan.wide_tables import BLOCK, BLOCKS, ODD, ROWS, data_bytes, run, same, wide
@@ -158,12 +158,12 @@ def test_null_in_a_list_is_never_equal(odd: Any) -> None:
 
 def test_what_cannot_be_run_here_drops_nothing_behind_it(t: Any) -> None:
     """Its conjunct is left to Spark; those before it drop rows here. Those behind it may not: its error on a dropped row would be lost. What cannot fail hides nothing. An OR is one conjunct."""
-    from tamis.core.expr import Opaque, conjuncts
+    from tamis.core.expr import Opaque, conjuncts_of
     from tamis.core.types import BOOLEAN
     from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 
     plan = t.scan("k > 0").plan()
-    runnable, unknown = conjuncts(parse("hit = 1", plan.spec.schema)), Opaque(BOOLEAN, "udf(k)", ())
+    runnable, unknown = conjuncts_of(parse_predicate("hit = 1", plan.spec.schema)), Opaque(BOOLEAN, "udf(k)", ())
     harmless = Opaque(BOOLEAN, "hash(k) > 0", (), total=True)
     for wanted, rows in (((*runnable, unknown), 2), ((unknown, *runnable), ROWS), ((harmless, *runnable), 2)):
         counters = ReadCounters()
@@ -176,7 +176,7 @@ def test_what_cannot_be_run_here_drops_nothing_behind_it(t: Any) -> None:
 
 def test_an_or_of_ands_keeps_its_shape(t: Any) -> None:
     legs = " OR ".join(f"(few IN ({i}, {i + 1}, 7) AND last IN (7, {i}))" for i in range(8))
-    tree = parse(legs, from_arrow_schema(t.scan().to_arrow().schema))
+    tree = parse_predicate(legs, from_arrow_schema(t.scan().to_arrow().schema))
     assert sum(1 for _ in tree.walk()) <= 2 * (16 * 4 + 16 + 16)
     assert run(t, legs)[0].equals(run(t, legs, lazy="off")[0])
 
@@ -237,7 +237,7 @@ def test_columns_that_a_part_lacks_have_their_defaults(tmp_path: Path) -> None:
     new = Schema((old.fields[0], Field("c", LONG, id=9, initial_default=7), Field("e", LONG, id=10)), schema_id=1)
     for text, rows in {"c = 7": [1, 2], "c = 10": [], "e IS NULL AND a = 2": [2], "e = 1": []}.items():
         counters = ReadCounters()
-        spec = ReadSpec(plan.spec.url, new, {0: old, 1: new}, conjuncts=(parse(text, new),))
+        spec = ReadSpec(plan.spec.url, new, {0: old, 1: new}, conjuncts=(parse_predicate(text, new),))
         assert [
             a
             for ref in plan.parts

@@ -6,7 +6,7 @@ import pytest
 
 from tamis.core.types import LONG, STRING, Array, Field, Schema, Struct
 from tamis.core.types.identifiers import split_path
-from tamis.engine.scan.column_selection import select
+from tamis.engine.scan.column_selection import select_columns
 from tamis.errors import InvalidInput, NotFound
 
 SCHEMA = Schema(
@@ -51,7 +51,7 @@ SCHEMA = Schema(
     ],
 )
 def test_select(names: tuple[str, ...], expected: str) -> None:
-    chosen = select(SCHEMA, names)
+    chosen = select_columns(SCHEMA, names)
     assert " | ".join(str(f) for f in chosen) == expected
     assert chosen.schema_id == 3
 
@@ -59,7 +59,7 @@ def test_select(names: tuple[str, ...], expected: str) -> None:
 @pytest.mark.parametrize("name", ["b", "s.q", "a.x", "list.element", "s.x.y", "", "s."])
 def test_an_unknown_column_is_named(name: str) -> None:
     with pytest.raises(NotFound) as caught:
-        select(SCHEMA, [name])
+        select_columns(SCHEMA, [name])
     assert caught.value.code == "COLUMN_NOT_FOUND"
     assert caught.value.remedy
 
@@ -67,7 +67,7 @@ def test_an_unknown_column_is_named(name: str) -> None:
 @pytest.mark.parametrize("names", [(), (3,), (None,)])
 def test_nothing_or_no_name_is_refused(names: tuple[Any, ...]) -> None:
     with pytest.raises(InvalidInput):
-        select(SCHEMA, names)
+        select_columns(SCHEMA, names)
 
 
 def test_split() -> None:
@@ -91,11 +91,11 @@ TWO = Schema(
     ],
 )
 def test_a_name_with_a_dot_and_a_field_are_told_apart(name: str, expected: str) -> None:
-    assert " | ".join(str(f) for f in select(TWO, [name])) == expected
+    assert " | ".join(str(f) for f in select_columns(TWO, [name])) == expected
 
 
 def test_what_could_be_either_is_refused() -> None:
     with pytest.raises(InvalidInput) as caught:
-        select(TWO, ["A.b"])
+        select_columns(TWO, ["A.b"])
     assert caught.value.code == "AMBIGUOUS_COLUMN"
     assert "`A`.`b` for the field, `A.b` in backquotes" in caught.value.remedy

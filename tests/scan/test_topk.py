@@ -113,7 +113,7 @@ def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(
         said = ", ".join(f"{c} {'DESC' if d else 'ASC'} NULLS {'FIRST' if n else 'LAST'}" for c, d, n in order)
         k, condition = rng.randint(1, 9), rng.choice(list(FILTERS))
         monkeypatch.setattr(pushdown, "LOOK_BYTES", 1 if turn % 2 else 2**26)
-        plan = pushdown.foremost(table.scan(condition, order_by=said, limit=k).plan(), 1.0)
+        plan = pushdown.reduce_to_top(table.scan(condition, order_by=said, limit=k).plan(), 1.0)
         read = [
             row
             for ref in plan.parts
@@ -207,7 +207,7 @@ def test_enough_parts_for_a_limit() -> None:
             return 4
 
     parts: Any = Parts()
-    chosen = {k: np.flatnonzero(limits.enough(parts, k)).tolist() for k in (0, 1, 2, 3, 41, 43, 44)}
+    chosen = {k: np.flatnonzero(limits.enough_parts(parts, k)).tolist() for k in (0, 1, 2, 3, 41, 43, 44)}
     assert chosen == {0: [], 1: [0], 2: [3], 3: [3], 41: [2, 3], 43: [0, 2, 3], 44: [0, 1, 2, 3]}
 
 

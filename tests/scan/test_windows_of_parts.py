@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.engine.part_reader import windows
+from tamis.engine.part_reader import split_windows
 from tamis.engine.part_writer import write_part
 from tamis.engine.scan import parallel_reader, scan_execution
 from tamis.errors import InvalidInput
@@ -40,14 +40,14 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
 
     def counted(ref: Any, count: int) -> Any:
-        found = windows(ref, count)
+        found = split_windows(ref, count)
         counts.append(len(found))
         return found
 
     monkeypatch.setattr(scan_execution, "LEAST_BYTES", 1)
     monkeypatch.setattr(scan_execution, "WINDOW_BYTES", 1_000)
-    monkeypatch.setattr(scan_execution, "windows", counted)
-    monkeypatch.setattr(scan_execution, "threads", lambda: 3)
+    monkeypatch.setattr(scan_execution, "split_windows", counted)
+    monkeypatch.setattr(scan_execution, "reader_threads", lambda: 3)
     return counts
 
 

@@ -12,7 +12,7 @@ import pytest
 import tamis
 from tamis import IncompatibleSchema, SchemaFenced, SchemaMismatch
 from tamis.engine.operations.schema import alter
-from tamis.engine.operations.schema.evolve import evolve
+from tamis.engine.operations.schema.evolve import commit_schema
 from tests.schema.making import BIG, INT, TEXT, f, new_table, rows
 
 DAY = dt.date(2020, 1, 2)
@@ -130,9 +130,9 @@ def test_two_appends_bring_the_same_change(monkeypatch: pytest.MonkeyPatch) -> N
         if not done:
             done.append(True)
             other.append(pa.table({"a": [2**40], "c": ["x"]}), merge_schema=True)
-        return evolve(*arguments, **named)
+        return commit_schema(*arguments, **named)
 
-    monkeypatch.setattr(alter, "evolve", after_the_other)
+    monkeypatch.setattr(alter, "commit_schema", after_the_other)
     table.append(pa.table({"a": pa.array([2], INT), "c": ["y"], "d": [1]}), merge_schema=True)
     assert rows(table) == [{"a": 2**40, "c": "x", "d": None}, {"a": 2, "c": "y", "d": 1}]
     assert tamis.open(table.path).schema.field("a").type == BIG

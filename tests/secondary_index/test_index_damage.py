@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 import tamis
 from tamis.cli.app import program
 from tamis.engine.operations.layout import index_operations
-from tamis.engine.operations.layout.index_commits import tidy
+from tamis.engine.operations.layout.index_commits import tidy_indexes
 from tamis.engine.operations.upkeep.verify import verify
 from tamis.engine.scan import Report
 from tamis.engine.secondary_index import index_damage, index_lookup, index_segments, index_upkeep
-from tamis.engine.secondary_index.index_segments import entries
+from tamis.engine.secondary_index.index_segments import live_entries
 from tamis.errors import StoreUnavailable
 from tamis.storage.files.parquet import footer
 from tamis.storage.object_store import metadata_files
@@ -39,7 +39,9 @@ def all_as_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep the list of index parts, and of what they cover, in files of their own, as large tables do."""
     with monkeypatch.context() as patched:
         patched.setattr(index_segments, "INLINE_COVERS", 0)
-        patched.setattr(index_segments, "keep", lambda *a, **more: metadata_files.keep(*a, **{**more, "limit": 0}))
+        patched.setattr(
+            index_segments, "keep_rows", lambda *a, **more: metadata_files.keep_rows(*a, **{**more, "limit": 0})
+        )
         yield
 
 
@@ -199,10 +201,10 @@ def test_a_merge_goes_on_past_a_damaged_index_segment(
     monkeypatch.setattr(index_upkeep, "MERGE_FROM", 3)
     table = tamis.open(path)
     damaged_index = table.snapshot.head.indexes[0].index_id
-    before = [e.segment_id for e in entries(table.snapshot) if e.index_id == damaged_index]
-    tidy(table.store, table.snapshot)
+    before = [e.segment_id for e in live_entries(table.snapshot) if e.index_id == damaged_index]
+    tidy_indexes(table.store, table.snapshot)
     table = tamis.open(path)
-    after = [e.segment_id for e in entries(table.snapshot) if e.index_id == damaged_index]
+    after = [e.segment_id for e in live_entries(table.snapshot) if e.index_id == damaged_index]
     assert (len(after), len(set(after) - set(before))) == (2, 1), "the damaged one, and what the others became"
     report = asked(table)
     assert report.rows.matched == LOADS
@@ -218,7 +220,7 @@ def test_a_merge_that_fails_without_damage_changes_nothing(tmp_path: Path, monke
     def fails(_: object) -> list[pa.Table]:
         raise OSError("no space left on the device")
 
-    assert tidy(table.store, table.refresh().snapshot, fails).version == table.version
+    assert tidy_indexes(table.store, table.refresh().snapshot, fails).version == table.version
     assert used(asked(table)) == {"ik": (LOADS, 0)}
 
 

@@ -173,8 +173,10 @@ def test_a_part_of_which_few_rows_are_read_is_read_in_one_piece(
 ) -> None:
     """A large part is cut for several threads; one of whose rows an index left few is not."""
     monkeypatch.setattr(scan_execution, "LEAST_BYTES", t.scan("k = 7").plan().parts.bytes // 4)
-    monkeypatch.setattr(scan_execution, "threads", lambda: 4)
-    monkeypatch.setattr(scan_execution, "windows", lambda ref, count: [ref] * max(count, 1))  # whatever its blocks are
+    monkeypatch.setattr(scan_execution, "reader_threads", lambda: 4)
+    monkeypatch.setattr(
+        scan_execution, "split_windows", lambda ref, count: [ref] * max(count, 1)
+    )  # whatever its blocks are
 
     def windows(row_filter: str) -> int:
         made = t.scan(row_filter).plan()

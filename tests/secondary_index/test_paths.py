@@ -12,8 +12,8 @@ import pytest
 import tamis
 from tamis.engine.secondary_index import index_segments, indexed_paths
 from tamis.engine.secondary_index.index_coverage import OLDER
-from tamis.engine.secondary_index.index_definition import defined
-from tamis.engine.secondary_index.indexed_paths import split
+from tamis.engine.secondary_index.index_definition import define_index
+from tamis.engine.secondary_index.indexed_paths import split_definitions
 from tamis.errors import InvalidInput, NotFound
 from tests.secondary_index.tables import delete, failing, ids, info, same, table_a, used
 from tests.stats.document_paths import variants
@@ -138,9 +138,9 @@ def test_texts_that_depend_on_java_are_not_sure(tmp_path: Path) -> None:
         ("v:a::string", [True, True, False, False, False]),
         ("v:a::double", [False] * 5),
     ):
-        index = defined(head, "i", [path], "with_write", 1)
-        call = indexed_paths.source(index, index.columns[0], head.schema)
-        values, unsure = indexed_paths.values(call, {index.columns[0][0]: held[path[0]]}, 5)
+        index = define_index(head, "i", [path], "with_write", 1)
+        call = indexed_paths.path_expression(index, index.columns[0], head.schema)
+        values, unsure = indexed_paths.path_values(call, {index.columns[0][0]: held[path[0]]}, 5)
         assert (unsure.tolist(), values.is_null().to_pylist()) == (doubt, doubt), path
 
 
@@ -210,7 +210,7 @@ def test_what_is_no_path(t: tamis.Table, columns: Any, error: Any, said: str) ->
 
 
 def test_lists_of_columns_as_text() -> None:
-    assert split("a, b:c::decimal(10,2) ,`d,e`, get_json_object(s, '$.a,b')") == [
+    assert split_definitions("a, b:c::decimal(10,2) ,`d,e`, get_json_object(s, '$.a,b')") == [
         "a",
         "b:c::decimal(10,2)",
         "`d,e`",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.engine.secondary_index.index_upkeep import entry
+from tamis.engine.secondary_index.index_upkeep import build_entry
 from tamis.errors import InvalidInput, StoreUnavailable
 from tests.secondary_index.tables import (
     SEGMENTS,
@@ -111,9 +111,9 @@ def test_a_segment_of_which_one_part_is_not_covered_is_missing(tmp_path: Path, m
         calls.append(1)
         if len(calls) == 2:
             raise StoreUnavailable("stopped", code="INDEX_BUILD_FAILED")
-        return entry(*arguments)
+        return build_entry(*arguments)
 
-    monkeypatch.setattr(index_operations, "entry", stopped)
+    monkeypatch.setattr(index_operations, "build_entry", stopped)
     with pytest.raises(StoreUnavailable):
         table.repair_index()
     assert info(table.refresh()).index_segments == 1
@@ -162,7 +162,7 @@ def test_a_repair_covers_what_writers_have_left_of_its_parts(
     ]
 
     def interrupted(*arguments: Any) -> object:
-        made = entry(*arguments)
+        made = build_entry(*arguments)
         if others:
             others.pop(0)(tamis.open(out_of_sync.path))
         return made
@@ -170,7 +170,7 @@ def test_a_repair_covers_what_writers_have_left_of_its_parts(
     every = ids(out_of_sync)
     for lacking in (1, 4):
         with monkeypatch.context() as patched:
-            patched.setattr(index_operations, "entry", interrupted)
+            patched.setattr(index_operations, "build_entry", interrupted)
             out_of_sync.repair_index("ik", [every[lacking]])
         held = tamis.open(out_of_sync.path)
         found = info(held)

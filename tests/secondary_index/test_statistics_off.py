@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 from tamis.core.stats.columns.page_statistics import PageStatistics
-from tamis.core.stats.statistics_budget import Trimmed, trim
+from tamis.core.stats.statistics_budget import Trimmed, trim_statistics
 from tamis.core.stats.statistics_columns import COUNTS, parse_name
 from tamis.engine.part_writer import trimmed_statistics
 from tamis.engine.secondary_index import index_lookup, shared_lookup
@@ -55,7 +55,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     made = tamis.create(tmp_path / "t", data.schema)
     made.append(data)
     if request.param == "manifests":
-        monkeypatch.setattr(trimmed_statistics, "trim", lying(trim))
+        monkeypatch.setattr(trimmed_statistics, "trim_statistics", lying(trim_statistics))
     else:
         honest = PageStatistics.note
 

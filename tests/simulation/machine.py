@@ -239,7 +239,7 @@ def simulated(seed: int, steps: int, mishaps: Mishaps | None = None) -> Iterator
                 stack.enter_context(mock.patch.object(module, "open_store", opened))
         for found in _shared_locks():
             stack.enter_context(mock.patch.object(found, "lock", nullcontext()))
-        stack.enter_context(mock.patch("tamis.engine.scan.scan_execution.threads", return_value=1))
+        stack.enter_context(mock.patch("tamis.engine.scan.scan_execution.reader_threads", return_value=1))
         stack.enter_context(mock.patch("tamis.storage.object_store.parallel_requests.WORTH_IT_LOCALLY", 10**9))
         stack.enter_context(mock.patch("tamis.storage.commit_log.rollups.FAN_OUT", 4))
         yield made

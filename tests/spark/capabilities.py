@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 
 
 def knows_syntax(spark: Any, text: str) -> bool:
@@ -36,24 +36,24 @@ def knows_function(spark: Any, name: str) -> bool:
 
 def has_time_type(spark: Any) -> bool:
     """Whether Spark has the type TIME."""
-    return bridge(spark).has_class("org.apache.spark.sql.types.TimeType")
+    return bridge_of(spark).has_class("org.apache.spark.sql.types.TimeType")
 
 
 def needs_filled_columns(spark: Any) -> None:
     """Skip where Spark fills no columns that an INSERT leaves out. It came with the class that tables are made of."""
-    if not bridge(spark).has_class("org.apache.spark.sql.connector.catalog.TableInfo"):
+    if not bridge_of(spark).has_class("org.apache.spark.sql.connector.catalog.TableInfo"):
         pytest.skip(f"Spark {spark.version} fills no columns that an INSERT leaves out")
 
 
 def needs_recursion(spark: Any) -> None:
     """Skip where Spark runs no recursive queries."""
-    if not bridge(spark).has_class("org.apache.spark.sql.execution.UnionLoopExec"):
+    if not bridge_of(spark).has_class("org.apache.spark.sql.execution.UnionLoopExec"):
         pytest.skip(f"Spark {spark.version} runs no recursive queries")
 
 
 def has_changes(spark: Any) -> bool:
     """Whether Spark has CHANGES FROM."""
-    return bridge(spark).has_class("org.apache.spark.sql.connector.catalog.Changelog")
+    return bridge_of(spark).has_class("org.apache.spark.sql.connector.catalog.Changelog")
 
 
 def needs_changes(spark: Any) -> None:
@@ -64,13 +64,13 @@ def needs_changes(spark: Any) -> None:
 
 def needs_state_options(spark: Any) -> None:
     """Skip where Spark does not tell the catalog the options of a table that is read."""
-    if not bridge(spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "loadTable", 3):
+    if not bridge_of(spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "loadTable", 3):
         pytest.skip(f"Spark {spark.version} does not tell a catalog the options of a table")
 
 
 def reads_newest(spark: Any) -> bool:
     """Whether a DataFrame that was analyzed before a commit reads the version after it."""
-    return bridge(spark).has_class("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil")
+    return bridge_of(spark).has_class("org.apache.spark.sql.execution.datasources.v2.V2TableRefreshUtil")
 
 
 def needs_newest(spark: Any) -> None:
@@ -81,7 +81,7 @@ def needs_newest(spark: Any) -> None:
 
 def has_views(spark: Any) -> bool:
     """Whether Spark has catalogs of tables and views."""
-    return bridge(spark).has_class("org.apache.spark.sql.connector.catalog.RelationCatalog")
+    return bridge_of(spark).has_class("org.apache.spark.sql.connector.catalog.RelationCatalog")
 
 
 @contextmanager

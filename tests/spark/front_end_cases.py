@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core import types as t
-from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.expr.json_codec.variant_encoding import encode_variant
 from tamis.core.stats import Collector, TableEvidence
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.types import Array, DayTimeInterval, Field, Map, Schema, Struct
@@ -269,7 +269,7 @@ def row(part: int, at: int) -> dict[str, Any]:
         "m": [("k", part)],
         "es": [{"p": part}],
         "js": document,
-        "v": dict(zip(("value", "metadata"), encode(document), strict=True)),
+        "v": dict(zip(("value", "metadata"), encode_variant(document), strict=True)),
         "stamp": f"2024-03-0{part + 1} 10:00:00",
         "opt": None if part == 1 else part,
         "n2": "z" * (part + 1),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tamis
-from tamis.engine.operations.rows.append import write
+from tamis.engine.operations.rows.append import write_rows
 from tamis.engine.scan import Options
 from tamis.storage.commit_log import Operation, Proposal, commit
 from tamis.world import new_id
@@ -89,7 +89,7 @@ def loaded(path: Path, parts: list[pa.Table]) -> tamis.Table:
         for start in range(0, len(parts), PER_SEGMENT):
             head, chosen = table.refresh().snapshot.head, parts[start : start + PER_SEGMENT]
             manifests = [
-                m for part in chosen for m in write(table.store, head, part.combine_chunks().to_batches(), options)
+                m for part in chosen for m in write_rows(table.store, head, part.combine_chunks().to_batches(), options)
             ]
             add = Proposal(
                 Operation("append"),

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from tamis.errors import NotFound
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge import spark_errors
-from tamis.spark.jvm_bridge.adapter import Bridge, bridge, implement
+from tamis.spark.jvm_bridge.adapter import Bridge, bridge_of, implement
 from tamis.spark.jvm_bridge.java_callback import JavaThrow
 from tamis.spark.jvm_bridge.wire_format import packed_texts
 from tamis.spark.scan.scan_answers import answer_maker
@@ -67,11 +67,11 @@ class Shelf:
 
 @pytest.fixture
 def shelf(spark: Any) -> Any:
-    return implement(spark, [CATALOG, NAMESPACES], Shelf(bridge(spark)))
+    return implement(spark, [CATALOG, NAMESPACES], Shelf(bridge_of(spark)))
 
 
 def identifier(spark: Any, name: str) -> Any:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     return owner.cls(CATALOG_IDENTIFIER).of(owner.array("java.lang.String", ["db"]), name)
 
 
@@ -97,7 +97,7 @@ class Noting(Shelf):
 
 
 def test_an_identifier_crosses_as_one_text(spark: Any) -> None:
-    owner, target = bridge(spark), Noting(bridge(spark))
+    owner, target = bridge_of(spark), Noting(bridge_of(spark))
     made = implement(spark, [CATALOG, NAMESPACES], target)
     names: list[tuple[str, ...]] = [("t",), ("db", "t"), ("a.b", "c d", "ü`"), ("", "t")]
     for namespace, name in ((name[:-1], name[-1]) for name in names):
@@ -114,7 +114,7 @@ def given(owner: Bridge, *pairs: str) -> tuple[Any, str, Any]:
 
 def test_known_answers_are_not_asked_for(spark: Any) -> None:
     """Nor those of another object of the class, and the others are."""
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     first, second = Counted(owner), Counted(owner)
     made, key = owner.implement_knowing([CATALOG, NAMESPACES], first, given(owner, "name", "known", "hashCode", "7"))
     other, _ = owner.implement_knowing([CATALOG, NAMESPACES], second, given(owner, "name", "other"))
@@ -129,7 +129,7 @@ def test_known_answers_are_not_asked_for(spark: Any) -> None:
 
 def test_known_answers_are_forgotten_where_they_no_longer_hold(spark: Any) -> None:
     """By all threads."""
-    owner, target = bridge(spark), Forgetful(bridge(spark))
+    owner, target = bridge_of(spark), Forgetful(bridge_of(spark))
     made, _ = owner.implement_knowing([CATALOG, NAMESPACES], target, given(owner, "name", "a"))
     assert [made.name(), made.name(), target.calls] == ["a", "a", 0]
     with ThreadPoolExecutor(1) as pool:
@@ -138,7 +138,7 @@ def test_known_answers_are_forgotten_where_they_no_longer_hold(spark: Any) -> No
 
 
 def test_no_values_are_one_empty_list(spark: Any) -> None:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     assert owner.to_java([]) is owner.to_java(())
     assert owner.to_java(frozenset()).isEmpty()
 
@@ -181,7 +181,7 @@ class Forgetful(Counted):
 
 def test_what_always_is_the_same_is_asked_once(spark: Any) -> None:
     """And anew, once, by the thread that called what it follows from; what the others know stays."""
-    made = implement(spark, [CATALOG, NAMESPACES], Counted(bridge(spark)))
+    made = implement(spark, [CATALOG, NAMESPACES], Counted(bridge_of(spark)))
     assert [made.name(), made.name(), list(made.defaultNamespace()), list(made.defaultNamespace())] == [
         "1",
         "1",
@@ -197,7 +197,7 @@ def test_what_always_is_the_same_is_asked_once(spark: Any) -> None:
 
 
 def test_targets_that_answer_alike_are_asked_once(spark: Any) -> None:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     one, other, third = Counted(owner), Counted(owner), Counted(owner)
     made = [
         owner.implement([CATALOG, NAMESPACES], target, alike)
@@ -246,7 +246,7 @@ class Named(Shelf):
 
 
 def test_java_compares_identities_and_asks_python_without_one(spark: Any) -> None:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
 
     def made(label: str, identity: str | None) -> Any:
         shelf = Named(owner, label, identity)
@@ -292,17 +292,17 @@ def test_the_identity_of_a_table_is_what_python_compares(lake: Any) -> None:
 def loaded(lake: Any, name: str) -> SparkTable:
     """The table as Spark has it in a plan."""
     plan = lake.sql(f"SELECT * FROM lake.db.{name}")._jdf.queryExecution().analyzed()
-    found: SparkTable = bridge(lake.spark).target(plan.collectLeaves().head().table())
+    found: SparkTable = bridge_of(lake.spark).target(plan.collectLeaves().head().table())
     return found
 
 
 def test_what_nobody_defines_is_refused_by_name(spark: Any, shelf: Any) -> None:
     with pytest.raises(Exception, match=r"SupportsNamespaces\.dropNamespace is not implemented"):
-        shelf.dropNamespace(bridge(spark).array("java.lang.String", ["a"]), False)
+        shelf.dropNamespace(bridge_of(spark).array("java.lang.String", ["a"]), False)
 
 
 def test_equal_targets_are_equal_in_java(spark: Any, shelf: Any) -> None:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     same, other = owner.implement([CATALOG], Shelf(owner)), owner.implement([CATALOG], Shelf(owner, "b"))
     assert shelf.equals(same)
     assert shelf.hashCode() == same.hashCode()
@@ -331,12 +331,12 @@ def test_errors_arrive_with_text_and_code(spark: Any, shelf: Any, provoke: Any, 
 
 
 def test_a_java_object_leads_back_to_its_target(spark: Any, shelf: Any) -> None:
-    assert bridge(spark).target(shelf).label == "a"
-    assert bridge(spark).target(identifier(spark, "t")) is None
+    assert bridge_of(spark).target(shelf).label == "a"
+    assert bridge_of(spark).target(identifier(spark, "t")) is None
 
 
 def test_one_bridge_for_all_sessions(spark: Any) -> None:
-    assert bridge(spark) is bridge(spark.newSession())
+    assert bridge_of(spark) is bridge_of(spark.newSession())
 
 
 class FreshAnswers:
@@ -354,7 +354,7 @@ class FreshAnswers:
 
 def test_an_answer_reaches_java_however_soon_py4j_frees_it(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Py4J's thread frees what Python has dropped; here it does so before each answer is sent."""
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     catalog = owner.implement((CATALOG, NAMESPACES), FreshAnswers(owner))
     answered = ClientServerConnection._call_proxy
 
@@ -375,7 +375,7 @@ def test_an_answer_reaches_java_however_soon_py4j_frees_it(spark: Any, monkeypat
 
 
 def test_targets_go_when_java_has_let_go(spark: Any) -> None:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     target = Shelf(owner, "brief")
     watch = weakref.ref(target)
     proxy = owner.implement([CATALOG], target)
@@ -391,7 +391,7 @@ def test_targets_go_when_java_has_let_go(spark: Any) -> None:
 
 
 def test_probing_tells_versions_apart(spark: Any) -> None:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     assert owner.has_class(CATALOG)
     assert not owner.has_class(CATALOG + "OfTheFuture")
 

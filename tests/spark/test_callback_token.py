@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError
 
-from tamis.spark.jvm_bridge.adapter import bridge, implement
+from tamis.spark.jvm_bridge.adapter import bridge_of, implement
 from tamis.spark.jvm_bridge.callback_server import require_token
 
 SUPPLIER = "java.util.function.Supplier"
@@ -82,9 +82,9 @@ def test_a_connection_with_the_token_calls(spark: Any, counted: Any) -> None:
 
 def test_threads_of_java_know_the_token(spark: Any) -> None:
     """A thread that Python did not start opens a connection of its own, on which Python calls Java back."""
-    target = CallsBack(bridge(spark))
+    target = CallsBack(bridge_of(spark))
     java = implement(spark, [SUPPLIER], target)
-    future = bridge(spark).jvm.java.util.concurrent.CompletableFuture
+    future = bridge_of(spark).jvm.java.util.concurrent.CompletableFuture
     assert [future.supplyAsync(java).get() for _ in range(3)] == ["1", "10", "11"]
     assert target.calls == 3
 

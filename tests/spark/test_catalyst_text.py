@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.core.expr import Call, Expr, Opaque, columns, to_sql
+from tamis.core.expr import Call, Expr, Opaque, column_paths, to_sql
 from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema, Struct
-from tamis.spark.jvm_bridge.catalyst import translate
+from tamis.spark.jvm_bridge.catalyst import translate_filters
 
 SCHEMA = Schema(
     (
@@ -38,7 +38,7 @@ def node(name: str, *children: dict[str, Any], kind: int = 0, **settings: Any) -
 
 
 def read(tree: Any) -> Expr:
-    (found,) = translate(
+    (found,) = translate_filters(
         json.dumps({"trees": [tree], "sql": ["?"], "types": TYPES, "zones": {}}), SCHEMA, str
     ).conjuncts
     return found
@@ -58,7 +58,7 @@ def test_the_text_of_a_double_is_that_of_the_java_that_runs() -> None:
     assert isinstance(found, Call)
     text = found.args[0]
     assert isinstance(text, Opaque)
-    assert (text.type, text.total, columns(text)) == (STRING, True, ((5,),))
+    assert (text.type, text.total, column_paths(text)) == (STRING, True, ((5,),))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_names_that_need_quotes_are_written_so() -> None:
 def test_deep_nesting_is_one_opaque_filter_over_all_columns() -> None:
     text = json.dumps({"trees": [], "sql": ["?"], "types": TYPES, "zones": {}})
     deep = '{"c":"Not","t":0,"p":{},"k":[' * 3_000 + json.dumps(attribute("i")) + "]}" * 3_000
-    (found,) = translate(text.replace('"trees": []', f'"trees": [{deep}]'), SCHEMA, str).conjuncts
+    (found,) = translate_filters(text.replace('"trees": []', f'"trees": [{deep}]'), SCHEMA, str).conjuncts
     assert isinstance(found, Opaque)
     assert len(found.args) == len(SCHEMA)
 
@@ -145,4 +145,4 @@ TREES = st.recursive(
 
 @given(TREES)
 def test_no_tree_raises(tree: Any) -> None:
-    translate(json.dumps({"trees": [tree], "sql": ["?"], "types": TYPES, "zones": {}}), SCHEMA, str)
+    translate_filters(json.dumps({"trees": [tree], "sql": ["?"], "types": TYPES, "zones": {}}), SCHEMA, str)

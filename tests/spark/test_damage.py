@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 
 import tamis
 from tamis.errors import CorruptData
-from tamis.storage.object_store.checked_json import seal, unseal
-from tamis.storage.object_store.metadata_files import columns_from_json, inline
+from tamis.storage.object_store.checked_json import seal_json, unseal_json
+from tamis.storage.object_store.metadata_files import columns_from_json, inline_table
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.store import open_store
 
@@ -133,11 +133,11 @@ def test_no_part_lies_outside_of_its_table(lake: Any, lazy: str, path: str) -> N
 def climb(folder: Path, path: str) -> None:
     """Makes the table's last commit name ``path`` as its part's file, with what is known of that file."""
     own, other = (sorted((f / "_tamis" / "log").iterdir())[-1] for f in (folder, folder.parent / "other"))
-    body, theirs = (unseal("commit", log.read_bytes(), log.name) for log in (own, other))
+    body, theirs = (unseal_json("commit", log.read_bytes(), log.name) for log in (own, other))
     parts = columns_from_json(theirs["add"][0]["tables"]["parts"]).read(open_store(folder), list)
     at = parts.column_names.index("path")
-    body["add"][0]["tables"]["parts"] = inline(parts.set_column(at, "path", pa.array([path]))).to_json()
-    own.write_bytes(seal("commit", body))
+    body["add"][0]["tables"]["parts"] = inline_table(parts.set_column(at, "path", pa.array([path]))).to_json()
+    own.write_bytes(seal_json("commit", body))
     CACHE.clear()
 
 

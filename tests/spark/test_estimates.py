@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 
 pytestmark = pytest.mark.spark
 
@@ -167,7 +167,7 @@ def test_deleted_rows_and_what_is_not_known(spark: Any, costed: str, tmp_path_fa
 def test_only_for_a_cost_based_optimiser_statistics_are_read(spark: Any, costed: str) -> None:
     def read() -> bool:
         leaf = spark.sql(f"SELECT * FROM {costed}")._jdf.queryExecution().optimizedPlan().collectLeaves().head()
-        return any(name[:1].isdigit() for name in bridge(spark).target(leaf.scan()).plan.parts.table.column_names)
+        return any(name[:1].isdigit() for name in bridge_of(spark).target(leaf.scan()).plan.parts.table.column_names)
 
     assert read()
     spark.conf.set("spark.sql.cbo.enabled", "false")

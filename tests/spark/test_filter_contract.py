@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import Call, conjuncts, parse
+from tamis.core.expr import Call, conjuncts_of, parse_predicate
 from tamis.core.types import LONG, Field, Schema
 from tamis.spark.scan import spark_scan
 from tamis.spark.scan.filter_contract import FilterContract, FilterTester, contract_of
 
 SCHEMA = Schema((Field("a", LONG), Field("b", LONG))).assign_ids(0)
 A, B = (SCHEMA.find((name,))[-1].id for name in "ab")
-FILTER = conjuncts(parse("a > 1 AND b > 2", SCHEMA))
+FILTER = conjuncts_of(parse_predicate("a > 1 AND b > 2", SCHEMA))
 
 
 def made(**changes: Any) -> FilterContract:
@@ -44,7 +44,7 @@ def test_hints_are_what_is_tested_above_over_requested_columns() -> None:
     assert made(requested=frozenset({A})).hints == tuple(FILTER[:1])
     assert made(owned=True, every_row_matches=True).hints == ()
     assert made(evaluated=FILTER).hints == (), "the Python reader needs none"
-    failing = conjuncts(parse("1 / a > 0 AND b > 2", SCHEMA))
+    failing = conjuncts_of(parse_predicate("1 / a > 0 AND b > 2", SCHEMA))
     assert (
         contract_of(failing, owned=False, evaluated=None, every_row_matches=False, requested=frozenset({A, B})).hints
         == ()

@@ -77,7 +77,7 @@ def test_every_other_name_is_read_as_a_whole(functions: ModuleType, table: tamis
     schema = table.snapshot.head.schema
     assert schema is not None
     for name, text in functions.OTHER_NAMES.items():
-        tree = expr.parse(text, schema)
+        tree = expr.parse_predicate(text, schema)
         unread = [node.text for node in tree.walk() if isinstance(node, Opaque)]
         assert not unread, f"{name}: {unread}"
         assert name in text.lower(), text
@@ -91,5 +91,5 @@ def test_no_function_with_a_reason_is_read(functions: ModuleType, table: tamis.T
     for name in functions.reasons():
         if name.isidentifier():
             for column in ("i", "s", "x", "ts", "tags"):
-                tree = expr.parse(f"{name}({column}) IS NULL", schema)
+                tree = expr.parse_predicate(f"{name}({column}) IS NULL", schema)
                 assert any(isinstance(node, Opaque) for node in tree.walk()), f"{name}({column}) is read"

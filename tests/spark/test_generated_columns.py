@@ -13,7 +13,7 @@ from tests.spark.capabilities import needs_filled_columns
 
 import tamis
 from tamis.spark.connect import TamisDataSource
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.storage.commit_log import load
 
 ZONE = "Asia/Tokyo"
@@ -177,7 +177,7 @@ def test_spark_shows_what_creates_the_same_table(zoned: Any) -> None:
     ((text,),) = zoned.rows("SHOW CREATE TABLE lake.db.sorted")
     zoned.sql("DROP TABLE lake.db.sorted")
     zoned.sql(text.replace(f"{zoned.name}.", "lake."))
-    if bridge(zoned.spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "createTableLike", 3):
+    if bridge_of(zoned.spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "createTableLike", 3):
         zoned.sql("CREATE TABLE lake.db.alike LIKE lake.db.t")
     else:
         zoned.sql(text.replace(f"{zoned.name}.db.sorted", "lake.db.alike"))

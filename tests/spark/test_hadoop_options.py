@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tamis.errors import InvalidInput
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.options.hadoop_options import _set as is_set
 from tamis.spark.options.hadoop_options import hadoop_options
 
@@ -80,7 +80,7 @@ def test_an_unknown_provider_is_refused_by_name_unless_credentials_are_given() -
 def test_defaults_of_hadoop_do_not_count(spark: Any) -> None:
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     assert conf.get("fs.s3a.connection.ssl.enabled") == "true"
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     assert is_set(owner, conf, "fs.s3a.connection.ssl.enabled") is None
     assert is_set(owner, conf, "fs.s3a.no.such.key") is None
     conf.set("fs.s3a.connection.ssl.enabled", "false")

@@ -7,7 +7,7 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from tamis.core.expr import Expr, conjuncts, filter_mask, parse, to_sql
+from tamis.core.expr import Expr, conjuncts_of, filter_mask, parse_predicate, to_sql
 from tamis.core.pruning.value_cases import is_presence_check
 from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema, Struct
 from tamis.spark.scan.inferred_checks import without_inferred_checks
@@ -41,13 +41,13 @@ OTHERS = [
 
 @pytest.mark.parametrize("text", IMPLYING)
 def test_a_comparison_implies_the_check(text: str) -> None:
-    filtered = tuple(conjuncts(parse(f"{text} AND a IS NOT NULL AND b IS NOT NULL", SCHEMA)))
+    filtered = tuple(conjuncts_of(parse_predicate(f"{text} AND a IS NOT NULL AND b IS NOT NULL", SCHEMA)))
     assert [to_sql(c) for c in without_inferred_checks(filtered)] == [to_sql(filtered[0]), to_sql(filtered[2])]
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_nothing_else_does(text: str) -> None:
-    filtered = tuple(conjuncts(parse(f"{text} AND a IS NOT NULL", SCHEMA)))
+    filtered = tuple(conjuncts_of(parse_predicate(f"{text} AND a IS NOT NULL", SCHEMA)))
     assert without_inferred_checks(filtered) == filtered
 
 
@@ -55,7 +55,7 @@ def test_nothing_else_does(text: str) -> None:
     ("text", "checks"), [("s LIKE 'a%' AND s IS NOT NULL", 1), ("t.x = 1 AND t IS NOT NULL AND t.x IS NOT NULL", 1)]
 )
 def test_other_columns(text: str, checks: int) -> None:
-    kept = without_inferred_checks(tuple(conjuncts(parse(text, SCHEMA))))
+    kept = without_inferred_checks(tuple(conjuncts_of(parse_predicate(text, SCHEMA))))
     assert sum(map(is_presence_check, kept)) == checks
 
 
@@ -67,5 +67,7 @@ def test_the_same_rows_match() -> None:
         return filter_mask(filtered, columns, len(rows))[0].tolist()
 
     for one, other in itertools.product([*IMPLYING, *OTHERS], repeat=2):
-        filtered = tuple(conjuncts(parse(f"({one}) AND ({other}) AND a IS NOT NULL AND b IS NOT NULL", SCHEMA)))
+        filtered = tuple(
+            conjuncts_of(parse_predicate(f"({one}) AND ({other}) AND a IS NOT NULL AND b IS NOT NULL", SCHEMA))
+        )
         assert matching(without_inferred_checks(filtered)) == matching(filtered), (one, other)

@@ -17,7 +17,7 @@ from tests.spark.capabilities import needs_filled_columns, needs_syntax
 import tamis
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, SchemaMismatch
-from tamis.spark.write.spark_write import arranged
+from tamis.spark.write.spark_write import arrange_rows
 
 
 def content(lake: Any, name: str = "db.t") -> list[tuple[Any, ...]]:
@@ -148,7 +148,7 @@ def test_partitions_without_adaptive_execution(lake: Any) -> None:
 
     def count(df: Any) -> int:
         options = Options.resolve(None, {"tamis.write.part_bytes": "64KB"}, {})
-        found: int = arranged(df, table.snapshot.head, options)._jdf.queryExecution().toRdd().getNumPartitions()
+        found: int = arrange_rows(df, table.snapshot.head, options)._jdf.queryExecution().toRdd().getNumPartitions()
         return found
 
     side = other.range(500).withColumnRenamed("id", "k")
@@ -255,12 +255,12 @@ def test_retried_tasks_leave_no_rows(lake: Any) -> None:
     """Two tasks that write the same rows: what is committed is what one of them returned."""
     lake.sql("CREATE TABLE lake.db.t (id BIGINT) USING tamis")
     from tamis.spark.executors import write_task
-    from tamis.spark.jvm_bridge.adapter import bridge
-    from tamis.spark.write.session_frames import switches
+    from tamis.spark.jvm_bridge.adapter import bridge_of
+    from tamis.spark.write.session_frames import write_switches
     from tamis.spark.write.spark_write import commit_rows, write_rows
 
     table = tamis.open(lake.folder / "db" / "t")
-    options = switches(lake.spark, bridge(lake.spark), {}, table.snapshot.head)
+    options = write_switches(lake.spark, bridge_of(lake.spark), {}, table.snapshot.head)
     abandoned = write_rows(lake.spark.range(10), table.store, table.snapshot.head, options)
     taken = write_rows(lake.spark.range(10), table.store, table.snapshot.head, options)
     assert abandoned

@@ -16,8 +16,8 @@ import tamis
 from tamis.core.expr import Call, Column, Literals
 from tamis.core.types import BOOLEAN, LONG
 from tamis.engine.scan import Report
-from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.scan.join_keys import INTERFACE, TASK_BYTES, Handover, Narrowed, execution, key_conjuncts, light
+from tamis.spark.jvm_bridge.adapter import bridge_of
+from tamis.spark.scan.join_keys import INTERFACE, TASK_BYTES, Handover, Narrowed, execution_id, key_conjuncts, light
 
 pytestmark = pytest.mark.spark
 
@@ -290,7 +290,7 @@ def _longs(java: Any, *values: int | None) -> list[Any]:
 
 def test_keys_hold_for_one_execution(keyed: Any) -> None:
     """Spark keeps scans: one that was given keys, and is asked again, is as it was."""
-    java = bridge(keyed)
+    java = bridge_of(keyed)
     scan = java.target(_leaf(keyed, "SELECT big, word FROM keyed.db.t"))
     column = java.cls("org.apache.spark.sql.connector.expressions.FieldReference").column("big")
 
@@ -315,7 +315,7 @@ def test_keys_hold_for_one_execution(keyed: Any) -> None:
 @pytest.mark.parametrize(("table", "index"), [("t", "auto"), ("whole", "off")])
 def test_a_batch_is_the_scans_but_for_the_one_that_follows_keys(keyed: Any, table: str, index: str) -> None:
     """Spark asks for batches and their partitions again and again: Python makes them once, and anew where keys have come. No index is asked for rows that Spark's reader cannot skip."""
-    java = bridge(keyed)
+    java = bridge_of(keyed)
     scan = _leaf(keyed, f"SELECT big, word FROM keyed.db.{table}")
     column = java.cls("org.apache.spark.sql.connector.expressions.FieldReference").column("big")
     inside = java.array("org.apache.spark.sql.connector.expressions.Expression", [column, *_longs(java, 5)])
@@ -361,7 +361,7 @@ def test_a_side_that_is_asked_for_our_keys_is_whole(keyed: Any) -> None:
 
 def test_keys_are_the_columns_type(keyed: Any) -> None:
     """Py4J and Catalyst hold a small BIGINT as an int: what reaches the funnel is of the column's type, and none is lost."""
-    java = bridge(keyed)
+    java = bridge_of(keyed)
     scan = java.target(_leaf(keyed, "SELECT * FROM keyed.db.t"))
     column = java.cls("org.apache.spark.sql.connector.expressions.FieldReference").column("big")
     inside = java.array(
@@ -390,7 +390,7 @@ def test_a_large_set_of_keys_keeps_no_small_one_from_travelling() -> None:
 def test_a_handover_is_taken_once(keyed: Any) -> None:
     waiting = Handover()
     narrowed = Narrowed("n", (), None, None)  # type: ignore[arg-type]  # nothing looks inside
-    waiting.put(execution(), narrowed)
+    waiting.put(execution_id(), narrowed)
     assert waiting.take() is narrowed
     assert waiting.take() is None
     waiting.put("another execution", narrowed)

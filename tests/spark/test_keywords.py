@@ -58,7 +58,7 @@ def as_we_read(text: str, word: str) -> tuple[str, ...] | None:
         ),
     }
     try:
-        tree = expr.parse(text, kinds.get(depth, whole))
+        tree = expr.parse_predicate(text, kinds.get(depth, whole))
     except TamisError:
         return None
     nodes = list(tree.walk())

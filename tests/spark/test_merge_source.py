@@ -12,7 +12,7 @@ from tests.spark.conftest import Lake
 import tamis
 from tamis.core import expr
 from tamis.spark.catalog.spark_table import SparkTable
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.scan.spark_scan import Scan
 from tamis.storage.commit_log import load
@@ -244,9 +244,9 @@ def test_several_source_rows_may_delete_the_same_row(made: Lake) -> None:
 def test_a_scan_that_is_narrowed_later_describes_the_narrow_plan(lake: Lake) -> None:
     """What Java knows of a scan when it is made must not be what narrowing changes."""
     lake.sql("CREATE TABLE lake.db.narrowed AS SELECT id AS n FROM range(10)")
-    owner, store = bridge(lake.spark), open_store(lake.folder / "db" / "narrowed")
+    owner, store = bridge_of(lake.spark), open_store(lake.folder / "db" / "narrowed")
     table, built = SparkTable(owner, store, load(store), ("lake", "db", "narrowed")), list[Scan]()
     no_options = owner.new("org.apache.spark.sql.util.CaseInsensitiveStringMap", owner.map({}))
     made = scan_builder(owner, table, no_options, built).build()
-    built[0].narrow((expr.parse("n > 5", table.logical_schema),))
+    built[0].narrow((expr.parse_predicate("n > 5", table.logical_schema),))
     assert "n > 5" in made.description()

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis.core.expr import conjuncts, parse
+from tamis.core.expr import conjuncts_of, parse_predicate
 from tamis.core.types import (
     DATE,
     INTEGER,
@@ -137,7 +137,7 @@ def test_a_filter_is_sparks_where_laziness_saves_little(
     whole = schema(*[LONG] * 10)
     made = plan(whole, whole)
     made.options, made.proofs, made.parts.bytes = Options.resolve({"tamis.read.native_bytes": limit}), {}, size
-    made.spec.conjuncts = conjuncts(parse(text, whole))
+    made.spec.conjuncts = conjuncts_of(parse_predicate(text, whole))
     assert needs_little(made, replace(whole, fields=whole.fields[:columns]), whole) is little
 
 

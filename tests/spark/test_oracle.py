@@ -25,7 +25,7 @@ from tests.spark.loaded_tables import (
 from tests.spark.oracle_cases import Filters, comparisons, pairs, random_parts
 
 import tamis
-from tamis.core.pruning.bound_comparison import compared
+from tamis.core.pruning.bound_comparison import compare_bounds
 
 pytestmark = pytest.mark.spark
 
@@ -107,13 +107,13 @@ def test_a_wrong_rule_is_seen(tables: Loaded, monkeypatch: pytest.MonkeyPatch) -
     """Planted: what is said of ``<=`` is that it is never true, then that it is always."""
     from tamis.core.pruning import logic_rules
 
-    real, no = compared, np.zeros((), bool)
+    real, no = compare_bounds, np.zeros((), bool)
     interpreted(tables.spark, "UTC", True)
     (true,) = tables.expected(["i <= 5"])
     assert tables.misjudged("i <= 5", true)[0] == ""
-    monkeypatch.setattr(logic_rules, "compared", lambda *args: replace(real(*args), true=no))
+    monkeypatch.setattr(logic_rules, "compare_bounds", lambda *args: replace(real(*args), true=no))
     assert "loses" in tables.misjudged("i <= 5", true)[0]
-    monkeypatch.setattr(logic_rules, "compared", lambda *args: replace(real(*args), false=no, null=no))
+    monkeypatch.setattr(logic_rules, "compare_bounds", lambda *args: replace(real(*args), false=no, null=no))
     assert "invents" in tables.misjudged("i <= 5", true)[0]
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.core.expr import Call, Column, Literal, Literals, conjuncts, parse
+from tamis.core.expr import Call, Column, Literal, Literals, conjuncts_of, parse_predicate
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Field, Schema, String
 from tamis.core.types import Decimal as DecimalType
 from tamis.spark.jvm_bridge.wire_format import NUL
@@ -36,7 +36,7 @@ COLUMNS = Schema(
 
 
 def told(text: str, *written: Schema | None) -> str:
-    return filter_hints(conjuncts(parse(text, COLUMNS)), written or (COLUMNS,)).replace("\0", " ")
+    return filter_hints(conjuncts_of(parse_predicate(text, COLUMNS)), written or (COLUMNS,)).replace("\0", " ")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_told(text: str, words: str) -> None:
 
 def test_whole_is_what_is_told_to_its_end() -> None:
     def whole(text: str) -> bool:
-        return hints_cover_filter(conjuncts(parse(text, COLUMNS)), [COLUMNS])
+        return hints_cover_filter(conjuncts_of(parse_predicate(text, COLUMNS)), [COLUMNS])
 
     assert whole("n > 5 AND (s = 'a' OR d < DATE '2020-01-01')")
     assert not whole("n > 5 AND x > 1")

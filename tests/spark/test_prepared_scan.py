@@ -11,7 +11,7 @@ import pytest
 
 import tamis
 from tamis.core.stats import kept_statistics
-from tamis.engine.scan import plan
+from tamis.engine.scan import plan_scan
 from tamis.errors import StoreUnavailable
 
 pytestmark = pytest.mark.spark
@@ -37,9 +37,9 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
     def counted(snapshot: Any, store: Any, request: Any) -> Any:
         made.append(request.filter_text)
-        return plan(snapshot, store, request)
+        return plan_scan(snapshot, store, request)
 
-    monkeypatch.setattr("tamis.spark.scan.prepared_scan.plan", counted)
+    monkeypatch.setattr("tamis.spark.scan.prepared_scan.plan_scan", counted)
     return made
 
 
@@ -235,7 +235,7 @@ def test_a_plan_without_its_index_is_not_remembered(
         raise StoreUnavailable("The store does not answer.", name="index", remedy="Try again.")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tamis.engine.secondary_index.index_choice.entries", unreadable)
+        patched.setattr("tamis.engine.secondary_index.index_choice.live_entries", unreadable)
         assert sorted(lake.rows(text)) == [(5,), (25,)]
     assert not tamis.reports(1)[0].indexes
     assert sorted(lake.rows(text)) == [(5,), (25,)]

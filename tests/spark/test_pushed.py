@@ -16,7 +16,7 @@ import tamis
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.engine.scan import Report
 from tamis.spark.scan import pushdown
-from tamis.spark.scan.pushdown import aggregation_of, exact
+from tamis.spark.scan.pushdown import aggregation_of, is_exact
 from tamis.spark.scan.scan_builder import Builder
 
 pytestmark = pytest.mark.spark
@@ -399,10 +399,10 @@ def test_aggregates_of_renamed_columns_are_answered_from_metadata(spark: Any, or
 
 def test_a_limit_after_an_aggregate_is_sparks(spark: Any, ordered: str) -> None:
     """A limit counts groups then, not rows: a scan that answers aggregates takes over none."""
-    from tamis.spark.jvm_bridge.adapter import bridge
+    from tamis.spark.jvm_bridge.adapter import bridge_of
 
     text = f"SELECT day, count(*) FROM {ordered} GROUP BY day"
-    java = bridge(spark)
+    java = bridge_of(spark)
     answer = java.target(spark.sql(text)._jdf.queryExecution().optimizedPlan().collectLeaves().head().scan())
     made = Builder(java, answer.source, {}, None, ())
     expressions = java.cls("org.apache.spark.sql.connector.expressions.Expressions")
@@ -431,11 +431,11 @@ def test_explaining_reads_no_part(spark: Any, ordered: str) -> None:
 
 
 def test_a_filter_that_may_fail_is_never_owned() -> None:
-    from tamis.core.expr import conjuncts, parse
+    from tamis.core.expr import conjuncts_of, parse_predicate
 
     schema = from_arrow_schema(pa.schema(COLUMNS)).assign_ids(0)
     owned = {
-        text: exact(conjuncts(parse(text, schema)))
+        text: is_exact(conjuncts_of(parse_predicate(text, schema)))
         for text in (
             "a >= 5",
             "a IN (1, 2) OR b <=> 1D",

@@ -9,7 +9,7 @@ from tests.spark.capabilities import needs_newest
 
 from tamis.core.types import INTEGER, Field, Schema, Struct
 from tamis.errors import SchemaFenced
-from tamis.spark.catalog.analyzed_schema import captured
+from tamis.spark.catalog.analyzed_schema import captured_schema
 from tamis.spark.jvm_bridge.spark_types import FIELD_ID
 from tamis.storage.commit_log import Head
 
@@ -123,6 +123,6 @@ def test_a_schema_that_contradicts_the_kept_ids_is_refused() -> None:
     kept = {"name": "a", "type": "integer", "nullable": True, "metadata": {FIELD_ID: "2"}}
     required = {"fields": [{"name": "s", "type": {"type": "struct", "fields": [kept]}, "metadata": {}}]}
     with pytest.raises(SchemaFenced, match="FENCED_AMBIGUOUS"):
-        captured(head, current, required)
+        captured_schema(head, current, required)
     kept["metadata"] = {FIELD_ID: "3"}
-    assert captured(head, current, required) is current
+    assert captured_schema(head, current, required) is current

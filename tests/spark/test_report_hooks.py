@@ -10,8 +10,8 @@ from tests.spark.conftest import Lake
 
 import tamis
 from tamis.engine.scan.report import report_hooks
-from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.scan.scan_metrics import ledger
+from tamis.spark.jvm_bridge.adapter import bridge_of
+from tamis.spark.scan.scan_metrics import metrics_ledger
 
 pytestmark = pytest.mark.spark
 
@@ -50,7 +50,7 @@ def test_queries_are_delivered_when_they_end(filled: Lake) -> None:
 
 def test_queries_that_ended_before_are_not_delivered(filled: Lake, monkeypatch: pytest.MonkeyPatch, spark: Any) -> None:
     tamis.reports()
-    ledger(bridge(spark))._jvm_executions.afterwards(None)  # as in a process without a hook until now
+    metrics_ledger(bridge_of(spark))._jvm_executions.afterwards(None)  # as in a process without a hook until now
     monkeypatch.setattr(report_hooks, "_watching", False)
     monkeypatch.setattr(report_hooks, "watch_commits", lambda watcher: None)
     assert len(filled.rows("SELECT * FROM lake.db.t WHERE id < 5 AND s <> 'x'")) == 5

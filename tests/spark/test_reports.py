@@ -213,15 +213,15 @@ def test_an_insert_from_a_scan_reports_the_scan(spark: Any, table: str, new: Cal
 
 def test_the_last_attempt_of_a_task_wins(spark: Any) -> None:
     from tamis.spark.executors.read_task import Outcome
-    from tamis.spark.jvm_bridge.adapter import bridge
-    from tamis.spark.scan.scan_metrics import Planned, ledger
+    from tamis.spark.jvm_bridge.adapter import bridge_of
+    from tamis.spark.scan.scan_metrics import Planned, metrics_ledger
 
     def outcome(attempt: tuple[int, int], rows: int) -> Outcome:
         counters = ReadCounters()
         counters.rows_matched = rows
         return Outcome(("scan", "e1", 0), attempt, counters)
 
-    book = ledger(bridge(spark))
+    book = metrics_ledger(bridge_of(spark))
     book.plan("key", Planned("scan", Report("t", 1, None, ()), 1, 0, 0, native=False))
     book.take([outcome((3, 0), 10)])
     book.take([outcome((3, 2), 30)])

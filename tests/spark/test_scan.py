@@ -325,9 +325,9 @@ def test_views_and_new_sessions_read_too(spark: Any, events: str) -> None:
 
 
 def _warehouse(spark: Any) -> str:
-    from tamis.spark.jvm_bridge.adapter import bridge
+    from tamis.spark.jvm_bridge.adapter import bridge_of
 
-    return str(bridge(spark).registered_catalog("scans").warehouse.root.url)
+    return str(bridge_of(spark).registered_catalog("scans").warehouse.root.url)
 
 
 def test_an_empty_table_gives_no_rows(spark: Any, events: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import tamis
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.java_callback import Callback
 from tamis.spark.scan import scan_answers
 
@@ -105,7 +105,7 @@ def test_many_files_are_checked_by_python(
 def reader_zones(lake: Any, text: str) -> list[str]:
     """The time zone that Spark's reader is given, for each scan of a query."""
     plan = lake.sql(text)._jdf.queryExecution().executedPlan()
-    leaves, owner = plan.collectLeaves(), bridge(lake.spark)
+    leaves, owner = plan.collectLeaves(), bridge_of(lake.spark)
     readers = [owner.call(leaves.apply(i), "readerFactory") for i in range(leaves.size())]
     return [reader.productElement(1).value().value().get("spark.sql.session.timeZone") for reader in readers]
 

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from tests.spark.conftest import Lake
 
 from tamis.spark.catalog.spark_table import SparkTable
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.java_callback import Callback
 from tamis.spark.scan.scan_builder import collect_in_java, scan_builder
 from tamis.storage.commit_log import load
@@ -30,7 +30,7 @@ def numbers(lake: Lake) -> Lake:
 
 def both_builders(lake: Lake, options: dict[str, str]) -> tuple[Any, Any]:
     """Java's builder, and that of which every call comes to Python."""
-    owner, store = bridge(lake.spark), open_store(lake.folder / "db" / "collected")
+    owner, store = bridge_of(lake.spark), open_store(lake.folder / "db" / "collected")
     collect_in_java(owner)
     table = SparkTable(owner, store, load(store), (lake.name, "db", "collected"))
     given = owner.new("org.apache.spark.sql.util.CaseInsensitiveStringMap", owner.map(options))
@@ -40,7 +40,7 @@ def both_builders(lake: Lake, options: dict[str, str]) -> tuple[Any, Any]:
 def pushed(lake: Lake, condition: str) -> Any:
     """Catalyst's conjuncts of a condition on the table."""
     plan = lake.sql("SELECT * FROM lake.db.collected").where(condition)._jdf.queryExecution().analyzed()
-    owner = bridge(lake.spark)
+    owner = bridge_of(lake.spark)
     return owner.seq([plan.condition()])
 
 
@@ -86,7 +86,7 @@ def test_filters_that_java_cannot_write_may_mean_anything(numbers: Lake) -> None
     """As those nested too deeply; here one that is no expression."""
     plans = []
     for builder in both_builders(numbers, {}):
-        builder.pushFilters(bridge(numbers.spark).seq(["no expression"]))
+        builder.pushFilters(bridge_of(numbers.spark).seq(["no expression"]))
         plans.append(facts(builder.build()))
     assert plans[0] == plans[1]
     assert "could not be read" in plans[0][0]
@@ -94,7 +94,7 @@ def test_filters_that_java_cannot_write_may_mean_anything(numbers: Lake) -> None
 
 
 def test_wrong_options_are_refused_in_java_too(numbers: Lake) -> None:
-    collect_in_java(bridge(numbers.spark))
+    collect_in_java(bridge_of(numbers.spark))
     table = f"{numbers.name}.db.collected"
     assert len(numbers.spark.read.option("tamis.scan.limits", "false").table(table).collect()) == 20
     with pytest.raises(PySparkException, match="nonsense"):

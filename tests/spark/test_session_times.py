@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.core.expr import Call, Opaque, parse
-from tamis.core.expr.time_zones import zone
+from tamis.core.expr import Call, Opaque, parse_predicate
+from tamis.core.expr.time_zones import zone_named
 from tamis.core.types import INTEGER, TIMESTAMP, Field, Schema
 from tamis.spark.jvm_bridge import node_settings
-from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.jvm_bridge.catalyst import known, translate
+from tamis.spark.jvm_bridge.adapter import bridge_of
+from tamis.spark.jvm_bridge.catalyst import known_nodes, translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
 
 pytestmark = pytest.mark.spark
@@ -139,11 +139,11 @@ def test_an_interval_is_cut_off_behind_its_last_field(intervals: Any, condition:
 def trees(spark: Any, condition: str) -> str:
     """A filter's text for Python, of a plan over the columns of ``SCHEMA``."""
     frame = spark.sql(f"SELECT * FROM VALUES (1, TIMESTAMP'2024-01-01') AS t(id, ts) WHERE {condition}")
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     analyzed = frame._jdf.queryExecution().analyzed()
     while analyzed.getClass().getSimpleName() != "Filter":
         analyzed = analyzed.children().head()
-    return str(owner.helper("TreeText").render(owner.seq([analyzed.condition()]), known()))
+    return str(owner.helper("TreeText").render(owner.seq([analyzed.condition()]), known_nodes()))
 
 
 def test_a_zone_that_the_jvm_has_otherwise_is_taken_from_it(
@@ -151,7 +151,7 @@ def test_a_zone_that_the_jvm_has_otherwise_is_taken_from_it(
 ) -> None:
     """As if Python's tables were those of Berlin, whatever the zone."""
     spark, _ = session
-    wanted = zone("America/New_York")
+    wanted = zone_named("America/New_York")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         text = trees(spark, "hour(ts) = 3 AND id > 1")
@@ -159,17 +159,17 @@ def test_a_zone_that_the_jvm_has_otherwise_is_taken_from_it(
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
     assert set(json.loads(text)["zones"]) == {"America/New_York"}
-    usual, of_id = translate(text, SCHEMA, zone_table(bridge(spark))).conjuncts
-    monkeypatch.setattr(node_settings, "zone", lambda _: zone("Europe/Berlin"))
-    other, same = translate(text, SCHEMA, zone_table(bridge(spark))).conjuncts
-    assert (of_id, same) == (parse("id > 1", SCHEMA), of_id)
+    usual, of_id = translate_filters(text, SCHEMA, zone_table(bridge_of(spark))).conjuncts
+    monkeypatch.setattr(node_settings, "zone_named", lambda _: zone_named("Europe/Berlin"))
+    other, same = translate_filters(text, SCHEMA, zone_table(bridge_of(spark))).conjuncts
+    assert (of_id, same) == (parse_predicate("id > 1", SCHEMA), of_id)
     (before,), (after,) = (
         {node.zone for node in one.walk() if isinstance(node, Call) and node.zone} for one in (usual, other)
     )
     assert before == "America/New_York" != after
-    (found,) = translate(of_variant, SCHEMA, zone_table(bridge(spark))).conjuncts
+    (found,) = translate_filters(of_variant, SCHEMA, zone_table(bridge_of(spark))).conjuncts
     assert {node.zone for node in found.walk() if isinstance(node, Call) and node.zone} == {after}
-    table = zone(after)
+    table = zone_named(after)
     assert table.checksum == wanted.checksum
     moments = np.arange(-5_000_000_000, 30_000_000_000, 86_400 * 9 + 12_345) * 1_000_000
     assert (table.offset(moments) == wanted.offset(moments)).all()
@@ -188,10 +188,10 @@ def test_a_zone_that_the_jvm_has_otherwise_is_taken_from_it(
 def test_a_zone_among_the_arguments_is_left_to_spark(
     session: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch, condition: str
 ) -> None:
-    text, table = trees(session[0], condition), zone_table(bridge(session[0]))
-    own = zone
-    monkeypatch.setattr(node_settings, "zone", lambda n: own("Europe/Berlin" if n == "America/New_York" else n))
-    assert any(isinstance(node, Opaque) for node in translate(text, SCHEMA, table).conjuncts[0].walk())
+    text, table = trees(session[0], condition), zone_table(bridge_of(session[0]))
+    own = zone_named
+    monkeypatch.setattr(node_settings, "zone_named", lambda n: own("Europe/Berlin" if n == "America/New_York" else n))
+    assert any(isinstance(node, Opaque) for node in translate_filters(text, SCHEMA, table).conjuncts[0].walk())
 
 
 def test_rows_in_zones_that_differ_are_sparks(session: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +209,7 @@ def test_rows_in_zones_that_differ_are_sparks(session: tuple[Any, Path], monkeyp
     plain = root / "zones.parquet"
     pq.write_table(pa.concat_tables([*parts, *parts]), plain)
     spark.read.parquet(str(plain)).createOrReplaceTempView("zones_plain")
-    monkeypatch.setattr(node_settings, "zone", lambda _: zone("UTC"))
+    monkeypatch.setattr(node_settings, "zone_named", lambda _: zone_named("UTC"))
     try:
         for name in ("WET", "America/Vancouver", "Asia/Tehran", "America/New_York", "Europe/Stockholm"):
             spark.conf.set("spark.sql.session.timeZone", name)
@@ -231,12 +231,12 @@ def test_checksums_tell_which_zones_are_the_jvms(session: tuple[Any, Path]) -> N
     for name in [*names, "Europe/Berlin", "America/Los_Angeles", "Pacific/Apia", "+05:30", "UTC"]:
         told = json.loads(trees(spark, f"to_utc_timestamp(ts, '{name}') > ts"))["zones"][name]
         rules = jvm.java.time.ZoneId.of(name).getRules()
-        ours = np.broadcast_to(zone(name).offset(moments * 1_000_000) // 1_000_000, moments.shape)
-        if told == zone(name).checksum:
+        ours = np.broadcast_to(zone_named(name).offset(moments * 1_000_000) // 1_000_000, moments.shape)
+        if told == zone_named(name).checksum:
             for at in range(0, len(moments), 97):
                 offset = rules.getOffset(jvm.java.time.Instant.ofEpochSecond(int(moments[at]))).getTotalSeconds()
                 assert offset == ours[at], (name, moments[at])
-        same += told == zone(name).checksum
+        same += told == zone_named(name).checksum
     assert same > len(names) // 2, "most zones are the same"
 
 

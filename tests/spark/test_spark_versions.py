@@ -15,14 +15,14 @@ import tamis
 from tamis.cli.session import spark_session
 from tamis.core.types import Generation
 from tamis.errors import InvalidInput
-from tamis.spark.catalog.create_table import definition
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.catalog.create_table import requested_definition
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.session_checks import check_version
 from tamis.spark.scan import python_source
 from tamis.spark.scan.pushed_filters import java_builder
 from tamis.spark.sql.newer_statements import NEWER, newer_statements
 from tamis.spark.sql.statements import Statements
-from tamis.spark.write.insert_by_path import append
+from tamis.spark.write.insert_by_path import append_by_path
 from tamis.spark.write.spark_compact import by_executors
 
 ADD = '{"type": "struct", "fields": [{"name": "a", "type": "integer", "nullable": true, "metadata": {}}]}'
@@ -74,7 +74,7 @@ def test_every_entry_refuses_before_it_touches_the_jvm(tmp_path: Path) -> None:
     with refused():
         tamis.attach(spark, "lake", tmp_path)
     with refused():
-        append(table, frame, merge_schema=True)
+        append_by_path(table, frame, merge_schema=True)
     with refused():
         table.delete("a = 1", spark=spark)
     with refused():
@@ -89,7 +89,7 @@ def test_every_entry_refuses_before_it_touches_the_jvm(tmp_path: Path) -> None:
 def test_the_bridge_compiles_nothing_for_another_spark() -> None:
     compiled: Any = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=Untouched()), version="3.5.9")
     with refused():
-        bridge(compiled)
+        bridge_of(compiled)
 
 
 def test_the_command_line_refuses_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,18 +182,18 @@ def test_a_table_is_defined_by_a_table_info_or_by_its_parts() -> None:
     column = SimpleNamespace(generationExpression=lambda: None, identityColumnSpec=lambda: None)
     columns = JavaArray(column, struct=struct)
     info = SimpleNamespace(columns=lambda: columns, partitions=list, properties=lambda: properties, constraints=list)
-    one = definition(java, info)
+    one = requested_definition(java, info)
     assert (one.comment, one.properties, [f.name for f in one.schema.fields]) == ("c", {"k": "v"}, ["a"])
-    assert definition(java, struct, [], properties) == one
-    assert definition(java, columns, [], properties) == one
+    assert requested_definition(java, struct, [], properties) == one
+    assert requested_definition(java, columns, [], properties) == one
     column.generationExpression = lambda: "b + 1"
-    generated = definition(java, columns, [], properties).schema.fields[0].generated
+    generated = requested_definition(java, columns, [], properties).schema.fields[0].generated
     assert generated == Generation("b + 1", "UTC", ansi=True), "lost where columns are taken by their types alone"
 
 
 @pytest.mark.spark
 def test_methods_and_constructors_are_probed_by_their_parameters(spark: Any) -> None:
-    owner = bridge(spark)
+    owner = bridge_of(spark)
     assert owner.offers("java.util.ArrayList", "add", 2)
     assert owner.offers("java.util.ArrayList", "new", 1)
     assert not owner.offers("java.util.ArrayList", "add", 3)
@@ -222,7 +222,7 @@ def test_a_statement_of_a_newer_spark_is_refused_by_name_and_nothing_is_left_out
     """Where Spark has it, it runs; elsewhere it ends with our error, and never writes rows without their new column."""
     lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
     text = NEWER_TEXTS[words].format(lake.name)
-    if words not in newer_statements(bridge(lake.spark)):
+    if words not in newer_statements(bridge_of(lake.spark)):
         lake.sql(text)
         return
     shown = lake.refused(text, "UNSUPPORTED_STATEMENT")

@@ -15,7 +15,7 @@ def test_a_statement_ends_at_a_semicolon_outside_of_quotes(
 ) -> None:
     typed = iter(["SELECT 'a;", "b' AS x;", "SELECT nothing; SELECT 'never';", "SELECT 1;", "quit"])
     monkeypatch.setattr("builtins.input", lambda _: next(typed))
-    sql_shell.interactive(spark)
+    sql_shell.run_shell(spark)
     said = capsys.readouterr()
     assert said.out == "a;\\nb\n1\n"
     assert "[SPARK] [UNRESOLVED_COLUMN" in said.err
@@ -39,7 +39,7 @@ def test_a_compound_statement_ends_at_its_end(
         ]
     )
     monkeypatch.setattr("builtins.input", lambda _: next(typed))
-    sql_shell.interactive(spark)
+    sql_shell.run_shell(spark)
     assert capsys.readouterr().out == "4\n"
     sql_shell.run_script(spark, "SELECT 1; begin SELECT 2; SELECT 'END'; end; SELECT 3")
     assert capsys.readouterr().out == "1\nEND\n3\n"
@@ -55,5 +55,5 @@ def test_ctrl_c_ends_the_statement_alone(
 
     monkeypatch.setattr("builtins.input", lambda _: next(typed))
     monkeypatch.setattr(sql_shell, "run_statement", interrupted)
-    sql_shell.interactive(spark)
+    sql_shell.run_shell(spark)
     assert capsys.readouterr().err == "[CANCELLED] The statement was cancelled.\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.sql.statement_splitting import split_at_semicolons
 
 PIECES = ["a", " ", "\n", ";", "'", '"', "`", "\\", "--", "/*", "*/", "-", "/", "*", "SELECT 1"]
@@ -39,7 +39,7 @@ def test_a_text_is_split_outside_of_quotes_and_comments(text: str, pieces: list[
 
 @pytest.mark.spark
 def test_texts_are_split_as_spark_splits_them(spark: Any) -> None:
-    java = bridge(spark)
+    java = bridge_of(spark)
     name = next((name for name in NAMES if java.offers(STRINGS, name, 2)), None)
     if name is None:
         pytest.skip(f"Spark {spark.version} has no such function in StringUtils")

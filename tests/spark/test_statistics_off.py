@@ -12,7 +12,7 @@ import pytest
 from tests.spark.conftest import Lake
 
 import tamis
-from tamis.core.stats.statistics_budget import Trimmed, trim
+from tamis.core.stats.statistics_budget import Trimmed, trim_statistics
 from tamis.core.stats.statistics_columns import COUNTS, parse_name
 from tamis.engine.part_writer import trimmed_statistics, write_part
 from tamis.spark.scan import parquet_filter, spark_batch
@@ -69,10 +69,10 @@ def planted(trimmed: Callable[..., Trimmed]) -> Callable[..., Trimmed]:
 def lying(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A clustered table of four parts whose statistics are all wrong; the audit would find that."""
     monkeypatch.setenv("TAMIS_AUDIT", "off")
-    monkeypatch.setattr(trimmed_statistics, "trim", planted(trim))
+    monkeypatch.setattr(trimmed_statistics, "trim_statistics", planted(trim_statistics))
     monkeypatch.setattr(
         write_part,
-        "ends",
+        "end_statistics",
         lambda *_: (),
     )
     table = tamis.create(Path(lake.folder) / "db" / "t", SCHEMA)

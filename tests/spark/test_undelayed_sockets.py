@@ -9,7 +9,7 @@ from typing import Any
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.callback_server import undelay_sockets
 
 SUPPLIER = "java.util.function.Supplier"
@@ -45,7 +45,7 @@ class Looks:
 
 def test_connections_of_python(spark: Any) -> None:
     """The one that was open before, and that of a thread which opens one later."""
-    assert bridge(spark) is not None
+    assert bridge_of(spark) is not None
     before = all_of_python(spark)
     with ThreadPoolExecutor(1) as pool:
         after = pool.submit(all_of_python, spark).result()
@@ -55,9 +55,9 @@ def test_connections_of_python(spark: Any) -> None:
 
 
 def test_connections_that_a_thread_of_java_opens(spark: Any) -> None:
-    java = bridge(spark).implement([SUPPLIER], Looks(spark.sparkContext._gateway))
-    thread_pool = bridge(spark).jvm.java.util.concurrent.Executors.newSingleThreadExecutor()
-    future = bridge(spark).jvm.java.util.concurrent.CompletableFuture
+    java = bridge_of(spark).implement([SUPPLIER], Looks(spark.sparkContext._gateway))
+    thread_pool = bridge_of(spark).jvm.java.util.concurrent.Executors.newSingleThreadExecutor()
+    future = bridge_of(spark).jvm.java.util.concurrent.CompletableFuture
     assert future.supplyAsync(java, thread_pool).get() == "True"
     thread_pool.shutdown()
 

@@ -13,7 +13,7 @@ import pytest
 
 import tamis.spark.jvm_bridge as package
 from tamis.spark.jvm_bridge import wire_format
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.catalyst_literals import data_type
 from tamis.spark.scan import parquet_filter, scan_metrics
 
@@ -67,7 +67,7 @@ WORDS = ["", "a", "näme ☃", "`b`.c", "line\nbreak", "😀", " "]
 
 @pytest.mark.spark
 def test_lists_and_maps_come_back(spark: Any) -> None:
-    java = bridge(spark)
+    java = bridge_of(spark)
     for words in ([], [""], ["", ""], WORDS):
         assert java.texts(java.list(words)) == tuple(words)
     assert java.dict(java.map({word: word[::-1] for word in WORDS})) == {word: word[::-1] for word in WORDS}
@@ -78,14 +78,14 @@ def test_lists_and_maps_come_back(spark: Any) -> None:
 
 @pytest.mark.spark
 def test_java_reads_every_operator_and_constant(spark: Any) -> None:
-    java = bridge(spark)
+    java = bridge_of(spark)
     constants = dict.fromkeys(wire_format.CONSTANT_WORDS, "1")
     for operator in sorted(wire_format.FILTER_WORDS - {"and", "or", "is_null", "is_not_null", "in", "starts_with"}):
         for kind, value in constants.items():
-            made = java.helper("Partitions").filters(wire_format.words([operator, "c", kind, value]))
+            made = java.helper("Partitions").filters(wire_format.words_text([operator, "c", kind, value]))
             assert [f.references()[0] for f in made] == ["c"], (operator, kind)
     nested = ["and", "or", "is_null", "a", "is_not_null", "b", "in", "c", "long", "2", "1", "2"]
-    (made,) = java.helper("Partitions").filters(wire_format.words(nested))
+    (made,) = java.helper("Partitions").filters(wire_format.words_text(nested))
     assert str(made.toString()) == "And(Or(IsNull(a),IsNotNull(b)),In(c, [1,2]))"
 
 

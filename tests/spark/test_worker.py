@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tamis.spark.executors.read_task import LARGEST_BATCH, joined, shaped, spark_schema
+from tamis.spark.executors.read_task import LARGEST_BATCH, cast_batch, join_batches, spark_schema
 
 
 def batch(*values: int) -> pa.RecordBatch:
@@ -26,13 +26,13 @@ def batch(*values: int) -> pa.RecordBatch:
 def test_small_batches_are_joined_in_order(sizes: list[int], smallest: int, expected: list[int]) -> None:
     counter = iter(range(100))
     given = [batch(*(next(counter) for _ in range(n))) for n in sizes]
-    out = list(joined(given, smallest))
+    out = list(join_batches(given, smallest))
     assert [len(b) for b in out] == expected
     assert [v for b in out for v in b.column(0).to_pylist()] == list(range(sum(sizes)))
 
 
 def test_large_batches_are_cut() -> None:
-    out = list(joined([batch(*range(LARGEST_BATCH + 10))], 4))
+    out = list(join_batches([batch(*range(LARGEST_BATCH + 10))], 4))
     assert [len(b) for b in out] == [LARGEST_BATCH, 10]
 
 
@@ -60,15 +60,15 @@ def test_times_become_nanoseconds_at_any_depth() -> None:
     )
     row = {"t": 1, "s": {"t": 2, "n": 3}, "l": [4], "m": [("k", 5)], "d": 6}
     source = pa.RecordBatch.from_pylist([row, dict.fromkeys(row)], schema=schema)
-    out = shaped(source, target)
+    out = cast_batch(source, target)
     assert out.schema == target
     assert out.column("l").to_pylist() == source.column("l").to_pylist()
 
 
 def test_a_batch_in_the_right_types_is_not_copied() -> None:
     given = batch(1, 2)
-    assert shaped(given, given.schema) is given
+    assert cast_batch(given, given.schema) is given
 
 
 def test_rows_without_columns_keep_their_number() -> None:
-    assert len(shaped(pa.record_batch([pa.array([1, 2, 3])], ["x"]).select([]), pa.schema([]))) == 3
+    assert len(cast_batch(pa.record_batch([pa.array([1, 2, 3])], ["x"]).select([]), pa.schema([]))) == 3

@@ -8,12 +8,12 @@ from functools import cache
 import pyarrow as pa
 
 from tamis.core import expr
-from tamis.core.expr import conjuncts
+from tamis.core.expr import conjuncts_of
 from tamis.core.expr.json_codec.jackson_reader import Malformed
-from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.expr.json_codec.variant_encoding import encode_variant
 from tamis.core.pruning import Decision, decide
 from tamis.core.stats import Collector, TableEvidence
-from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, UNION, packed, unpacked
+from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, UNION, pack_paths, unpack_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.types import VARIANT
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
@@ -36,7 +36,7 @@ def variants(texts: Sequence[str | None]) -> pa.Array:
     pairs: list[tuple[bytes, bytes] | None] = []
     for text in texts:
         try:
-            pairs.append(None if text is None else encode(text))
+            pairs.append(None if text is None else encode_variant(text))
         except Malformed:
             pairs.append(None)
     parts = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
@@ -59,19 +59,19 @@ def manifest(part: int, batches: list[pa.RecordBatch]) -> pa.Table:
     found, stats = collector.paths(), collector.finish()
     row = {"part_id": pa.array([str(part)]), "segment": pa.array([0], pa.int32()), "part": pa.array([part], pa.int32()), "rows": pa.array([sum(map(len, batches))], pa.int64())}  # fmt: skip
     row |= dict(zip(stats.column_names, stats.columns, strict=True)) | (
-        {} if found is None else {PACKED: pa.array([packed(found)])}
+        {} if found is None else {PACKED: pa.array([pack_paths(found)])}
     )
     return pa.table(row)
 
 
 @cache
 def tree(text: str) -> tuple[expr.Expr, ...]:
-    return conjuncts(expr.parse(text, SCHEMA))
+    return conjuncts_of(expr.parse_predicate(text, SCHEMA))
 
 
 def decided(text: str, rows: pa.Table) -> Decision:
     """As the funnel decides about parts."""
-    table, tables = unpacked(rows)
+    table, tables = unpack_paths(rows)
     found = tables.get(PATHS)
     paths = (
         None
@@ -83,7 +83,7 @@ def decided(text: str, rows: pa.Table) -> Decision:
 
 def united(text: str, rows: pa.Table) -> Decision | None:
     """As the funnel decides about their segment."""
-    table, tables = unpacked(rows)
+    table, tables = unpack_paths(rows)
     if UNION not in tables:
         return None
     whole = pa.table({"rows": pa.array([sum(table["rows"].to_pylist())], pa.int64())})

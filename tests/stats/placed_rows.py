@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from tamis.core import expr
 from tamis.core.expr import Expr
-from tamis.core.stats import Collector, TableEvidence, union
-from tamis.core.stats.statistics_budget import trim
+from tamis.core.stats import Collector, TableEvidence, union_statistics
+from tamis.core.stats.statistics_budget import trim_statistics
 from tamis.core.types import (
     BINARY,
     BOOLEAN,
@@ -34,7 +34,7 @@ from tamis.core.types import (
     Struct,
 )
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.storage.object_store.metadata_union import stack
+from tamis.storage.object_store.metadata_union import stack_tables
 
 NAN = float("nan")
 KEYS = ("a", "b", "c", "d", "", "k" * 70, "é")
@@ -126,7 +126,7 @@ def manifest_row(rng: np.random.Generator, schema: Schema, rows: pa.Table, room:
     cuts = sorted({0, len(rows), *rng.integers(0, len(rows) + 1, 2).tolist()})
     for start, end in pairwise(cuts):
         collector.update(rows.slice(start, end - start).combine_chunks().to_batches()[0])
-    left = trim(collector.figures(), {}, room).statistics
+    left = trim_statistics(collector.figures(), {}, room).statistics
     return pa.table(left | {"rows": pa.array([len(rows)]), "schema_id": pa.array([0], pa.int32())})
 
 
@@ -138,14 +138,14 @@ def without_places(row: pa.Table) -> pa.Table:
 
 
 def evidence_of(schema: Schema, rows: list[pa.Table]) -> TableEvidence:
-    return TableEvidence(stack(rows), schema)
+    return TableEvidence(stack_tables(rows), schema)
 
 
 def united(rows: list[pa.Table]) -> pa.Table:
     """Return the statistics of a segment of these parts."""
-    whole = stack(rows)
+    whole = stack_tables(rows)
     total = pa.array([pa.compute.sum(whole["rows"]).as_py()], pa.int64())
-    return union(whole).append_column("rows", total).append_column("schema_id", pa.array([0], pa.int32()))
+    return union_statistics(whole).append_column("rows", total).append_column("schema_id", pa.array([0], pa.int32()))
 
 
 def some_filter(rng: np.random.Generator, schema: Schema, kind: Kind, *, ansi: bool) -> tuple[Expr, str]:
@@ -167,4 +167,4 @@ def some_filter(rng: np.random.Generator, schema: Schema, kind: Kind, *, ansi: b
         access, literal = (f"{access}.n", str(near)) if rng.random() < 0.3 else (f"{access}.v", literal)
     form = str(rng.choice(("{} = {}", "{} <> {}", "{} < {}", "{} >= {}", "{} IS NULL", "{} IS NOT NULL", "NOT ({} = {})", "{} <=> {}", "{} IN ({}, {})", "coalesce({} = {}, true)")))  # fmt: skip
     text = form.replace("{}", access, 1).replace("{}", literal)
-    return expr.parse(text, schema, ansi=ansi), text
+    return expr.parse_predicate(text, schema, ansi=ansi), text

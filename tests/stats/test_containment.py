@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.core.stats import Collector, TableEvidence, union
+from tamis.core.stats import Collector, TableEvidence, union_statistics
 from tamis.core.stats.columns.bounds import LIMIT
 from tamis.core.types import BINARY, DOUBLE, FLOAT, STRING, DataType, Field, Schema
 from tests.values import ATOMIC, BINARIES, FLOATS, SINGLES, TEXTS, array, column, kind_of
@@ -82,7 +82,7 @@ def test_bounds_admit_every_value(data_type: DataType, data: st.DataObject) -> N
 def test_a_union_admits_every_value_of_its_rows(data_type: DataType, data: st.DataObject) -> None:
     parts = data.draw(st.lists(column(data_type), min_size=1, max_size=4))
     rows = pa.concat_tables([collect([p], data_type) for p in parts])
-    segment = union(rows).append_column("rows", pa.array([sum(len(p) for p in parts)]))
+    segment = union_statistics(rows).append_column("rows", pa.array([sum(len(p) for p in parts)]))
     check(segment, parts, data_type)
 
 

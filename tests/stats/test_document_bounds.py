@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.core import expr
-from tamis.core.expr.json_codec.json_path import stored
+from tamis.core.expr.json_codec.json_path import stored_path
 from tamis.core.pruning import decide
 from tamis.core.stats import TableEvidence
-from tamis.core.stats.json_paths.packed_paths import PATHS, unpacked
+from tamis.core.stats.json_paths.packed_paths import PATHS, unpack_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
-from tamis.core.stats.json_paths.path_rows import INCOMPLETE, MAP, PathStatistics, combined
+from tamis.core.stats.json_paths.path_rows import INCOMPLETE, MAP, PathStatistics, combine_paths
 from tests.expr.documents import SCHEMA
 from tests.stats.document_paths import batch, check, decided, manifest, united
 
@@ -31,9 +31,9 @@ def test_a_key_that_some_documents_lack_is_not_bounded() -> None:
     """Planted: ``combined`` keeps a path that the other side may hide."""
     mine = {"$": PathStatistics(MAP | INCOMPLETE, 1, 0)}
     theirs = {"$": PathStatistics(MAP, 1, 0), "$.a": PathStatistics(4, 1, 0, long=(1, 1))}
-    assert "$.a" not in combined(mine, theirs)
-    assert "$.a" not in combined(theirs, mine)
-    assert "$.a" in combined({"$": PathStatistics(MAP, 1, 0)}, theirs)
+    assert "$.a" not in combine_paths(mine, theirs)
+    assert "$.a" not in combine_paths(theirs, mine)
+    assert "$.a" in combine_paths({"$": PathStatistics(MAP, 1, 0)}, theirs)
 
 
 @pytest.mark.push_cases(2)
@@ -149,12 +149,12 @@ def test_keys_are_not_paths() -> None:
     assert (
         len(
             {
-                stored(("a", "b")),
-                stored(("a.b",)),
-                stored(("a['b']",)),
-                stored(("a", 0)),
-                stored(("a", "[*]")),
-                stored(("A", "b")),
+                stored_path(("a", "b")),
+                stored_path(("a.b",)),
+                stored_path(("a['b']",)),
+                stored_path(("a", 0)),
+                stored_path(("a", "[*]")),
+                stored_path(("A", "b")),
             }
         )
         == 6
@@ -187,7 +187,7 @@ JUNK = st.sampled_from(["null", "negative", "huge", "type", "inverted", "twice",
 def test_garbage_never_raises_and_never_proves(seed: int, kinds: list[str]) -> None:
     """Whatever the rows hold, no error is raised; and what contradicts itself proves nothing."""
     rng = np.random.default_rng(seed)
-    table, tables = unpacked(one_part({"a": 5}, {"a": 6}))
+    table, tables = unpack_paths(one_part({"a": 5}, {"a": 6}))
     rows = tables[PATHS].append_column("segment", pa.array([0] * len(tables[PATHS]), pa.int32()))
     for kind in kinds:
         rows = _spoiled(rows, kind, rng)
@@ -197,10 +197,10 @@ def test_garbage_never_raises_and_never_proves(seed: int, kinds: list[str]) -> N
         "try_variant_get(v, '$.a', 'int') = 6",
         "from_json(s, 'a INT').a = 5",
     ):
-        decide(expr.conjuncts(expr.parse(text, SCHEMA)), evidence, strict=True)
+        decide(expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)), evidence, strict=True)
     if "bits" in kinds or "gone" in kinds or "type" in kinds or "huge" in kinds:
         assert not decide(
-            expr.conjuncts(expr.parse("from_json(s, 'a INT').a = 9", SCHEMA)), evidence, strict=True
+            expr.conjuncts_of(expr.parse_predicate("from_json(s, 'a INT').a = 9", SCHEMA)), evidence, strict=True
         ).none[0]
 
 
@@ -237,7 +237,7 @@ def _spoiled(rows: pa.Table, kind: str, rng: np.random.Generator) -> pa.Table:
 
 def test_a_union_forgets_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: a part whose bounds (or set of values) are not known has no say in the segment's."""
-    from tamis.core.stats import union as module
+    from tamis.core.stats import union_statistics as module
     from tamis.core.stats.columns import value_sets
     from tamis.core.types import LONG, Field, Schema
 
@@ -255,7 +255,9 @@ def test_a_union_forgets_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     def skips() -> bool:
         whole = module(part).append_column("rows", pa.array([10]))
         return bool(
-            decide(expr.conjuncts(expr.parse("c = 7", schema)), TableEvidence(whole, schema), strict=True).none[0]
+            decide(
+                expr.conjuncts_of(expr.parse_predicate("c = 7", schema)), TableEvidence(whole, schema), strict=True
+            ).none[0]
         )
 
     assert not skips()

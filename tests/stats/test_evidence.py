@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.core.pruning.evidence import ColumnEvidence
-from tamis.core.stats import TableEvidence, union, wanted
+from tamis.core.stats import TableEvidence, columns_of_ids, union_statistics
 from tamis.core.types import DOUBLE, INTEGER, LONG, STRING, VARIANT, Decimal, Field, Schema, Struct
 
 OLD = Schema((Field("a", INTEGER, id=1),), schema_id=0)
@@ -116,7 +116,7 @@ def test_rows_that_are_all_null_do_not_spoil_a_union() -> None:
             "1|exact": pa.array([0, 3], pa.uint8()),
         }
     )
-    assert union(table).to_pylist() == [{"1|long|lo": 3, "1|long|hi": 4, "1|exact": 3, "1|nulls": 2}]
+    assert union_statistics(table).to_pylist() == [{"1|long|lo": 3, "1|long|hi": 4, "1|exact": 3, "1|nulls": 2}]
 
 
 def test_one_unknown_row_makes_the_bound_of_a_union_unknown() -> None:
@@ -129,19 +129,19 @@ def test_one_unknown_row_makes_the_bound_of_a_union_unknown() -> None:
             "1|exact": pa.array([0, 3], pa.uint8()),
         }
     )
-    assert union(table).to_pylist() == [{"1|long|lo": None, "1|long|hi": 9, "1|exact": 0, "1|nulls": None}]
+    assert union_statistics(table).to_pylist() == [{"1|long|lo": None, "1|long|hi": 9, "1|exact": 0, "1|nulls": None}]
 
 
 def test_union_of_types_is_in_the_widest() -> None:
-    assert union(TABLE)["1|long|lo"].to_pylist() == [1]
+    assert union_statistics(TABLE)["1|long|lo"].to_pylist() == [1]
     clash = pa.table({"rows": [1, 1], "1|long|lo": [1, None], "1|string|lo": [None, "a"], "1|nulls": [0, 0]})
-    assert union(clash).to_pylist() == [{"1|nulls": 0}]
+    assert union_statistics(clash).to_pylist() == [{"1|nulls": 0}]
 
 
 @pytest.mark.parametrize("name", ["part_id", "rows", "x|lo", "²|nulls"])
 def test_wanted_are_statistics_of_these_columns_only(name: str) -> None:
     names = [name, "1|nulls", "11|nulls", "1|decimal(10,2)|lo", "1|future"]
-    assert wanted(names, {1}) == ["1|nulls", "1|decimal(10,2)|lo", "1|future"]
+    assert columns_of_ids(names, {1}) == ["1|nulls", "1|decimal(10,2)|lo", "1|future"]
 
 
 def test_decimal_of_another_scale_is_the_same_number() -> None:

@@ -22,7 +22,7 @@ from tamis.core.stats.json_paths.path_rows import (
     Paths,
     PathStatistics,
     ancestors_of,
-    combined,
+    combine_paths,
     nearest_ancestor,
     parent_of,
 )
@@ -167,7 +167,7 @@ def test_folded_statistics_admit_every_value(kind: str, data: st.DataObject) -> 
     exact: Paths = {}
     for row in rows:
         single = collected([row], kind)
-        exact = combined(exact, single) if exact else single
+        exact = combine_paths(exact, single) if exact else single
     assert not exact[ROOT].kinds & STRANGE
     for paths in (found, found_with_kept):
         for path, true in exact.items():
@@ -199,10 +199,12 @@ def test_a_path_that_one_side_lacks_is_absent_only_below_a_complete_row() -> Non
     mine = {"$": PathStatistics(MAP, 1, 0), "$.a": PathStatistics(MAP, 1, 0), "$.a.b": PathStatistics(MAP, 1, 0)}
     folded = {"$": PathStatistics(MAP | INCOMPLETE, 1, 0)}
     listed = {**folded, "$.a": PathStatistics(0, 0, 0)}
-    assert combined(mine, folded).keys() == {"$"}
-    assert combined(mine, listed).keys() == {"$", "$.a", "$.a.b"}
+    assert combine_paths(mine, folded).keys() == {"$"}
+    assert combine_paths(mine, listed).keys() == {"$", "$.a", "$.a.b"}
     earlier = {path: PathStatistics(one.kinds, one.present, one.nulls, walk=0) for path, one in listed.items()}
-    assert combined(mine, earlier).keys() == {"$", "$.a"}, "rows of earlier writers may be partial below a folded one"
+    assert combine_paths(mine, earlier).keys() == {"$", "$.a"}, (
+        "rows of earlier writers may be partial below a folded one"
+    )
 
 
 @pytest.mark.parametrize("kind", ["string", "variant"])

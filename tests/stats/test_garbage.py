@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tamis.core import expr
 from tamis.core.pruning import decide
-from tamis.core.stats import TableEvidence, union
-from tamis.core.stats.json_paths.packed_paths import PATHS, packed, unpacked
+from tamis.core.stats import TableEvidence, union_statistics
+from tamis.core.stats.json_paths.packed_paths import PATHS, pack_paths, unpack_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.stats.json_paths.path_rows import LONG as LONGS
 from tamis.core.stats.json_paths.path_rows import MAP, ROOT, PathStatistics, table_of
@@ -92,9 +92,9 @@ def test_random_bytes(data_type: DataType, seed: int) -> None:
         assert found is not None
         believed = reads_as(stored, data_type) and valid(array)
         assert believed or found.lo.null_count == found.hi.null_count == 4
-        union(table)
+        union_statistics(table)
         asked = [
-            expr.parse(text, schema)
+            expr.parse_predicate(text, schema)
             for text in ("c IS NULL", "c IS NOT NULL", *(() if believed else COMPARED.get(kind_of(data_type), ())))
         ]
         for tree in asked:
@@ -123,21 +123,21 @@ def valid(array: pa.Array) -> bool:
 def test_paths_that_were_packed_by_nobody(seed: int) -> None:
     """Bytes in the place of packed paths, or a piece of good ones, or good ones with bytes changed, or another table: the other parts keep theirs, and nothing is skipped by these."""
     rng = np.random.default_rng(seed)
-    good = packed(table_of({7: {ROOT: PathStatistics(MAP, 10), "$.a": PathStatistics(LONGS, 10, 0, (1, 5))}}))
+    good = pack_paths(table_of({7: {ROOT: PathStatistics(MAP, 10), "$.a": PathStatistics(LONGS, 10, 0, (1, 5))}}))
     other = {7: {ROOT: PathStatistics(MAP, 10), "$.a": PathStatistics(LONGS, 10, 0, (1, 5))}}
     changed = bytearray(good)
     changed[int(rng.integers(8, 400))] ^= 1 << int(rng.integers(8))  # in what says how the values are laid out
     wrong = {
         "noise": rng.bytes(int(rng.integers(0, 4096))),
         "cut short": good[: int(rng.integers(len(good) - 200))],
-        "other columns": packed(pa.table({"x": [seed]})),
-        "the columns that say which part": packed(pa.table({"part": ["none"], "part_id": [1]})),
-        "other types": packed(pa.table({"7|path": ["$"], "7|kinds": ["many"]})),
-        "half of them": packed(table_of(other).drop_columns(["7|kinds"])),
-        "column of no number": packed(pa.table({"x|path": ["$"]})),
+        "other columns": pack_paths(pa.table({"x": [seed]})),
+        "the columns that say which part": pack_paths(pa.table({"part": ["none"], "part_id": [1]})),
+        "other types": pack_paths(pa.table({"7|path": ["$"], "7|kinds": ["many"]})),
+        "half of them": pack_paths(table_of(other).drop_columns(["7|kinds"])),
+        "column of no number": pack_paths(pa.table({"x|path": ["$"]})),
     }
     schema = Schema((Field("s", STRING, id=7),))
-    text = expr.parse("try_cast(get_json_object(s, '$.a') AS INT) > 100", schema)
+    text = expr.parse_predicate("try_cast(get_json_object(s, '$.a') AS INT) > 100", schema)
     for kind, content in {**wrong, "changed": bytes(changed)}.items():
         row = {
             "part_id": ["a", "b"],
@@ -145,7 +145,7 @@ def test_paths_that_were_packed_by_nobody(seed: int) -> None:
             "part": pa.array([0, 1], pa.int32()),
             "rows": [10, 10],
         }
-        manifest, tables = unpacked(pa.table({**row, "packed_paths": pa.array([content, good], pa.binary())}))
+        manifest, tables = unpack_paths(pa.table({**row, "packed_paths": pa.array([content, good], pa.binary())}))
         assert "packed_paths" not in manifest.column_names
         assert len(tables[PATHS]) >= 2, kind
         found = tables[PATHS].append_column("segment", pa.array(np.zeros(len(tables[PATHS])), pa.int32()))
@@ -165,4 +165,4 @@ def test_bounds_of_any_type_offered_to_any_other(data: st.DataObject) -> None:
     found = TableEvidence(table, Schema((Field("c", asked, id=7),))).column((7,))
     assert found is not None
     assert len(found.lo) == len(bounds)
-    union(table)
+    union_statistics(table)

@@ -23,7 +23,7 @@ from tamis.core.stats.json_paths.path_rows import (
     STRING,
     Paths,
     PathStatistics,
-    joined,
+    join_documents,
 )
 from tamis.core.stats.json_paths.similar_documents import Documents
 from tests.expr.documents import DOCUMENTS
@@ -238,6 +238,6 @@ def test_joined_at_once_is_joined_one_by_one(kind: int | None, data: st.DataObje
     slowly = replace(found[0])
     for other in found[1:]:
         slowly.add(other)
-    at_once = joined(found)
+    at_once = join_documents(found)
     assert replace(at_once, times=at_once.known_times()) == replace(slowly, times=slowly.known_times())
     assert str(at_once.real) == str(slowly.real), "the sign of zero"

@@ -131,12 +131,14 @@ def test_a_key_that_is_there_twice_hides_no_row(twice: str, before: int) -> None
     for path in GETS:
         get = f"get_json_object(s, '{path}')"
         for text in (f"{get} = '7'", f"{get} IS NULL", f"{get} IS NOT NULL", f"{get} < '2'", f"cast({get} AS INT) < 9"):
-            keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, SCHEMA)), columns, len(texts))
+            keep, failed, _ = expr.filter_mask(
+                expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)), columns, len(texts)
+            )
             decision = decided(text, row)
             assert not (decision.none[0] and (keep | failed).any()), text
             assert not (decision.all[0] and not keep.all()), text
     for text in ("from_json(s, 'a INT').a = 7", "from_json(s, 'a INT').a IS NULL", "from_json(s, 'b INT').b = 4"):
-        keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, SCHEMA)), columns, len(texts))
+        keep, failed, _ = expr.filter_mask(expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)), columns, len(texts))
         assert not (decided(text, row).none[0] and (keep | failed).any()), text
     assert not decided("parse_json(s) IS NOT NULL", row).all[0], "it fails"
     assert not decided("variant_get(parse_json(s), '$.b', 'int') > 100", row).none[0], "it fails"

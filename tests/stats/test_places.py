@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tamis.core import expr
 from tamis.core.pruning import decide
-from tamis.core.stats import Collector, TableEvidence, union
+from tamis.core.stats import Collector, TableEvidence, union_statistics
 from tamis.core.stats.columns import map_keys
 from tamis.core.types import INTEGER, LONG, STRING, Array, Field, Map, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.storage.object_store.metadata_union import stack
+from tamis.storage.object_store.metadata_union import stack_tables
 from tests.stats.placed_rows import (
     FORMS,
     KINDS,
@@ -72,7 +72,7 @@ def check(seed: int, kind: Kind) -> tuple[int, int]:
     decided = [0, 0]
     for _ in range(15):
         found, text = some_filter(rng, schema, kind, ansi=bool(rng.random() < 0.4))
-        conjuncts = expr.conjuncts(found)
+        conjuncts = expr.conjuncts_of(found)
         decided[0] += judge(schema, conjuncts, text, parts[0], pieces)
         decided[1] += judge(schema, conjuncts, text, parts[1], pieces)
         judge(schema, conjuncts, text, parts[2], pieces)
@@ -95,7 +95,7 @@ def test_random_decisions_hold(seed: int) -> None:
 
 def decided(text: str, rows: list[pa.Table], schema: Schema = SCHEMA) -> tuple[list[bool], list[bool]]:
     """Return which pieces are skipped, and which match wholly."""
-    found = decide(expr.conjuncts(expr.parse(text, schema)), evidence_of(schema, rows), strict=True)
+    found = decide(expr.conjuncts_of(expr.parse_predicate(text, schema)), evidence_of(schema, rows), strict=True)
     return found.none.tolist(), found.all.tolist()
 
 
@@ -239,10 +239,14 @@ def test_a_widened_element_keeps_its_places() -> None:
         collector.update(pa.RecordBatch.from_pylist([{"x": [value, 7]}], schema=to_arrow_schema(schema)))
         facts = {"rows": pa.array([1]), "schema_id": pa.array([schema.schema_id], pa.int32())}
         rows.append(pa.table({**{n: collector.finish()[n] for n in collector.finish().column_names}, **facts}))
-    found = expr.conjuncts(expr.parse("get(x, 0) > 5", wide))
-    assert decide(found, TableEvidence(stack(rows), {0: narrow, 1: wide}), strict=True).none.tolist() == [True, False]
+    found = expr.conjuncts_of(expr.parse_predicate("get(x, 0) > 5", wide))
+    assert decide(found, TableEvidence(stack_tables(rows), {0: narrow, 1: wide}), strict=True).none.tolist() == [
+        True,
+        False,
+    ]
     assert decide(
-        found, TableEvidence(stack([union(stack(rows)).append_column("rows", pa.array([2]))]), wide)
+        found,
+        TableEvidence(stack_tables([union_statistics(stack_tables(rows)).append_column("rows", pa.array([2]))]), wide),
     ).none.tolist() == [False]
 
 

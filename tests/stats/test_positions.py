@@ -16,13 +16,20 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core.expr.json_codec import variant_columns
-from tamis.core.expr.json_codec.json_path import ELEMENT, placed_steps, stored
+from tamis.core.expr.json_codec.json_path import ELEMENT, placed_steps, stored_path
 from tamis.core.pruning import decide
 from tamis.core.stats import Collector, TableEvidence
 from tamis.core.stats.json_paths import document_template, path_rows, path_selection, similar_documents, text_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
-from tamis.core.stats.json_paths.path_rows import INCOMPLETE, Paths, combined, list_of_position, parent_of, table_of
-from tamis.core.stats.statistics_budget import Priorities, trim
+from tamis.core.stats.json_paths.path_rows import (
+    INCOMPLETE,
+    Paths,
+    combine_paths,
+    list_of_position,
+    parent_of,
+    table_of,
+)
+from tamis.core.stats.statistics_budget import Priorities, trim_statistics
 from tests.expr.documents import SCHEMA
 from tests.stats.document_paths import batch, check, decided, manifest, outcome, tree
 
@@ -160,7 +167,7 @@ def test_it_holds_after_trimming(
 ) -> None:
     texts = list(chain.from_iterable(parts))
     paths = paths_of(texts)
-    trim([], paths, room, Priorities(last=frozenset((i, path) for i in paths for path in last)))
+    trim_statistics([], paths, room, Priorities(last=frozenset((i, path) for i in paths for path in last)))
     for text in filters:
         some, fails, _ = outcome(text, batch(texts))
         assert not (proved_none(text, paths, len(texts)) and (some or fails)), text
@@ -177,13 +184,13 @@ def test_rows_of_earlier_writers_hold_for_every_position(parts: list[list[str | 
     texts = list(chain.from_iterable(parts))
     new, old = paths_of(list(parts[0])), paths_of(list(chain.from_iterable(parts[1:])) or [None])
     aged = {i: earlier(paths) for i, paths in old.items()}
-    naive = {i: {**combined(earlier(new[i]), aged[i])} for i in new}
+    naive = {i: {**combine_paths(earlier(new[i]), aged[i])} for i in new}
     for i, paths in naive.items():
         paths |= {path: one for path, one in new[i].items() if path not in paths and parent_of(path) in paths}
     everything = {
-        "alone": {i: combined(earlier(new[i]), aged[i]) for i in new},
-        "after": {i: combined(new[i], aged[i]) for i in new},
-        "before": {i: combined(aged[i], new[i]) for i in new},
+        "alone": {i: combine_paths(earlier(new[i]), aged[i]) for i in new},
+        "after": {i: combine_paths(new[i], aged[i]) for i in new},
+        "before": {i: combine_paths(aged[i], new[i]) for i in new},
         "by the earlier version": naive,
     }
     rows = batch([*texts, *([None] if len(parts) == 1 else [])])
@@ -211,7 +218,7 @@ def test_a_position_that_one_part_gave_up_says_nothing_after_an_earlier_writer()
         paths["$.p"].kinds |= INCOMPLETE
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(path_rows, "parent_of", parent_by_keys)
-        joined = {i: combined(low[i], high[i]) for i in low}
+        joined = {i: combine_paths(low[i], high[i]) for i in low}
     assert all("$.p[0]" in paths for paths in joined.values())
     for text in ("v:p[0]::int = 1000", "get_json_object(s, '$.p[0]') = '1000'"):
         assert not proved_none(text, joined, 2, joined=True)
@@ -244,8 +251,8 @@ def test_positions_are_given_up_before_keys(kept: tuple[str, ...]) -> None:
 def test_the_budget_drops_positions_first_and_recent_ones_last() -> None:
     texts: list[str | None] = [json.dumps({"p": [i, 2 * i, 3 * i], "z": {"y": {"x": i}}}) for i in range(9)]
     paths = {2: paths_of(texts)[2]}
-    size = trim([], paths, 10**6).size
-    trim([], paths, size - 80, Priorities(last=frozenset({(2, "$.p[1]")})))
+    size = trim_statistics([], paths, 10**6).size
+    trim_statistics([], paths, size - 80, Priorities(last=frozenset({(2, "$.p[1]")})))
     assert "$.p[1]" in paths[2]
     assert "$.p[0]" not in paths[2]
     assert "$.z.y.x" in paths[2]
@@ -262,10 +269,10 @@ def test_where_statistics_of_a_path_stand(steps: list[str | int]) -> None:
     assert whole[: len(named)] == named
     assert len(named) <= 2
     assert all(0 <= step < 8 for step in named)
-    path, at = stored(tuple(steps)), list_of_position(stored(tuple(steps)))
+    path, at = stored_path(tuple(steps)), list_of_position(stored_path(tuple(steps)))
     last = max((i for i, step in enumerate(placed) if isinstance(step, int) and step != ELEMENT), default=None)
-    assert at == (None if last is None else stored(placed[:last]))
-    assert parent_of(path) == (stored(placed[:-1]) if placed else None)
+    assert at == (None if last is None else stored_path(placed[:last]))
+    assert parent_of(path) == (stored_path(placed[:-1]) if placed else None)
 
 
 def _shifted_text(patch: pytest.MonkeyPatch) -> None:
@@ -300,7 +307,7 @@ def _shifted_template(patch: pytest.MonkeyPatch) -> None:
 
 def _first_positions_only(patch: pytest.MonkeyPatch) -> None:
     """The row of all elements lacks those that have a row by position."""
-    patch.setattr("tamis.core.stats.json_paths.element_paths.combined", lambda mine, theirs: theirs)
+    patch.setattr("tamis.core.stats.json_paths.element_paths.combine_paths", lambda mine, theirs: theirs)
 
 
 def _positions_of_anyone(patch: pytest.MonkeyPatch) -> None:

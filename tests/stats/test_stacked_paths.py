@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tamis.core.stats.json_paths import path_rows
-from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, packed, unpacked
+from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, pack_paths, unpack_paths
 from tamis.core.stats.json_paths.path_rows import LONG, MAP, PathStatistics, side_by_side, stacked_paths, table_of
 
 
@@ -19,8 +19,8 @@ def test_rows_one_below_the_other_are_the_rows_side_by_side() -> None:
     assert rows is not None
     assert stacked is not None
     assert stacked["column_id"].to_pylist() == [9, 2, 2, 2, 4, 4, 4]
-    manifest = pa.table({"part_id": ["a", "b"], PACKED: pa.array([packed(stacked), packed(rows)], pa.binary())})
-    _, tables = unpacked(manifest)
+    manifest = pa.table({"part_id": ["a", "b"], PACKED: pa.array([pack_paths(stacked), pack_paths(rows)], pa.binary())})
+    _, tables = unpack_paths(manifest)
     found = tables[PATHS]
     first, second = (found.filter(pc.equal(found["part_id"], part)).drop_columns(["part", "part_id"]) for part in "ab")
     assert first.equals(second)
@@ -38,8 +38,8 @@ def test_rows_one_below_the_other_that_nobody_wrote_are_unknown(ids: list[int | 
     assert good is not None
     assert wrong is not None
     wrong = wrong.slice(0, len(ids)).set_column(0, wrong.schema.field(0), pa.array(ids, pa.int32()))
-    rows = pa.array([packed(wrong), packed(good)], pa.binary())
-    _, tables = unpacked(pa.table({"part_id": ["a", "b"], PACKED: rows}))
+    rows = pa.array([pack_paths(wrong), pack_paths(good)], pa.binary())
+    _, tables = unpack_paths(pa.table({"part_id": ["a", "b"], PACKED: rows}))
     assert set(tables[PATHS]["part_id"].to_pylist()) == {"b"}
 
 

@@ -13,11 +13,11 @@ import tamis
 from tamis.core import expr
 from tamis.core.pruning import decide
 from tamis.core.stats import Collector, TableEvidence, statistics_budget
-from tamis.core.stats.json_paths.packed_paths import PATHS, packed, unpacked
+from tamis.core.stats.json_paths.packed_paths import PATHS, pack_paths, unpack_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.stats.json_paths.path_rows import table_of
 from tamis.core.stats.kept_statistics import named, recent
-from tamis.core.stats.statistics_budget import Priorities, budget, trim
+from tamis.core.stats.statistics_budget import Priorities, part_budget, trim_statistics
 from tamis.core.types import LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 
@@ -39,7 +39,7 @@ def collected() -> Collector:
 
 def decided(text: str, room: int, priorities: Priorities = NO_PRIORITIES) -> tuple[bool, bool, str | None]:
     collector = collected()
-    left = trim(collector.figures(), collector.documents(), room, priorities)
+    left = trim_statistics(collector.figures(), collector.documents(), room, priorities)
     rows = table_of(left.documents)
     row = {
         "part_id": pa.array(["p"]),
@@ -48,14 +48,18 @@ def decided(text: str, room: int, priorities: Priorities = NO_PRIORITIES) -> tup
         "rows": pa.array([len(ROWS)], pa.int64()),
     }
     row |= left.statistics
-    table, tables = unpacked(pa.table(row | ({} if rows is None else {"packed_paths": pa.array([packed(rows)])})))
+    table, tables = unpack_paths(
+        pa.table(row | ({} if rows is None else {"packed_paths": pa.array([pack_paths(rows)])}))
+    )
     found = tables.get(PATHS)
     paths = (
         None
         if found is None
         else PathTable.of_parts(found.append_column("segment", pa.array([0] * len(found), pa.int32())), table)
     )
-    decision = decide(expr.conjuncts(expr.parse(text, SCHEMA)), TableEvidence(table, SCHEMA, paths), strict=True)
+    decision = decide(
+        expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)), TableEvidence(table, SCHEMA, paths), strict=True
+    )
     return bool(decision.none[0]), bool(decision.all[0]), decision.why[0]
 
 
@@ -64,7 +68,7 @@ def test_nothing_moves_inward(room: int) -> None:
     rows = pa.RecordBatch.from_pylist(ROWS, schema=to_arrow_schema(SCHEMA))
     for text in FILTERS:
         keep, failed, _ = expr.filter_mask(
-            expr.conjuncts(expr.parse(text, SCHEMA)),
+            expr.conjuncts_of(expr.parse_predicate(text, SCHEMA)),
             {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)},
             len(rows),
         )
@@ -76,7 +80,7 @@ def test_nothing_moves_inward(room: int) -> None:
 def test_every_budget_is_kept() -> None:
     """Counts are dropped too, so that a budget of 0 leaves nothing but the rows of kept paths."""
     for room in BUDGETS:
-        left = trim(collected().figures(), collected().documents(), room)
+        left = trim_statistics(collected().figures(), collected().documents(), room)
         assert left.size <= room
         assert left.excess == 0
         assert left.size == 0 or left.statistics or any(left.documents.values())
@@ -85,11 +89,11 @@ def test_every_budget_is_kept() -> None:
 def test_the_size_is_what_is_left() -> None:
     """The size that is kept incrementally is that of the statistics, counted anew."""
     for room in BUDGETS:
-        left = trim(collected().figures(), collected().documents(), room)
+        left = trim_statistics(collected().figures(), collected().documents(), room)
         figures = [
             (name, array.type, array[0] if array.null_count == 0 else None) for name, array in left.statistics.items()
         ]
-        anew = trim(iter(figures), left.documents, 10**9)
+        anew = trim_statistics(iter(figures), left.documents, 10**9)
         assert anew.size == left.size
         assert anew.dropped == 0
 
@@ -107,12 +111,12 @@ def test_the_work_is_linear_in_the_number_of_statistics(monkeypatch: pytest.Monk
         figures = [
             (f"{i}|{kind}", pa.int64(), i) for i in range(count) for kind in ("long|lo", "long|hi", "exact", "nulls")
         ]
-        assert trim(figures, {}, 0).size == 0
+        assert trim_statistics(figures, {}, 0).size == 0
         assert len(measured) <= 4 * count
 
 
 def test_without_need_nothing_goes() -> None:
-    assert trim(collected().figures(), collected().documents(), 100_000).dropped == 0
+    assert trim_statistics(collected().figures(), collected().documents(), 100_000).dropped == 0
     assert decided("from_json(s, 'id INT').id > 60", 100_000)[0]
 
 
@@ -130,7 +134,7 @@ def test_what_is_named_is_never_dropped() -> None:
     assert decided("long > 'ê'", 0, keep)[0]
     assert not decided(text, 300)[0]
     assert not decided("n > 60", 0, keep)[0]
-    left = trim(collected().figures(), collected().documents(), 10, keep)
+    left = trim_statistics(collected().figures(), collected().documents(), 10, keep)
     assert left.excess == left.size - 10 > 0
 
 
@@ -203,7 +207,10 @@ def test_clustering_tuples_obey_the_budget(tmp_path: Path) -> None:
         row = table.snapshot.parts(None, set(range(1, 41)))
         assert row["ordered"].to_pylist() == [True]
         figures = [(n, row[n].type, row[n][0]) for n in row.column_names if n[0].isdigit()]
-        size, excess = trim(figures, {}, 10**9).size, table.detail().to_pylist()[0]["statistics_excess_bytes"]
+        size, excess = (
+            trim_statistics(figures, {}, 10**9).size,
+            table.detail().to_pylist()[0]["statistics_excess_bytes"],
+        )
         assert size <= room + excess
         assert (excess > 0) is (keep == "c0")
         assert any(name.endswith("|last") for name in row.column_names) is (room == 2000 or keep == "c0")
@@ -258,10 +265,10 @@ def test_a_column_whose_counts_were_dropped_too_is_named_so(tmp_path: Path) -> N
 
 def test_the_budget_grows_with_the_rows(tmp_path: Path) -> None:
     """Every 65,536 rows, begun or whole, have the budget once: what a part of one row fewer must drop, one of a row more keeps."""
-    assert [budget(None, rows) for rows in (0, 1, 65_536, 65_537, 131_072, 131_073)] == [
+    assert [part_budget(None, rows) for rows in (0, 1, 65_536, 65_537, 131_072, 131_073)] == [
         65_536 * times for times in (1, 1, 1, 2, 2, 3)
     ]
-    assert [budget(100, rows) for rows in (65_536, 65_537)] == [100, 200]
+    assert [part_budget(100, rows) for rows in (65_536, 65_537)] == [100, 200]
     kept = {}
     for rows in (65_536, 65_537):
         data = pa.table({f"n{i}": np.arange(rows) for i in range(6)})

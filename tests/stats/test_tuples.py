@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.core import expr
-from tamis.core.expr import conjuncts
+from tamis.core.expr import conjuncts_of
 from tamis.core.pruning import Decision, decide
 from tamis.core.stats import Collector, TableEvidence
-from tamis.core.stats.columns.clustering_tuples import ends
-from tamis.core.stats.statistics_budget import trim
+from tamis.core.stats.columns.clustering_tuples import end_statistics
+from tamis.core.stats.statistics_budget import trim_statistics
 from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_writer.clustering_order import Order
@@ -51,15 +51,15 @@ def part(
     batch = batch.take(Order(SCHEMA, cluster).sort(batch))
     collector = Collector(SCHEMA)
     collector.update(batch)
-    figures = ends(SCHEMA, cluster, batch.slice(0, 1), batch.slice(len(batch) - 1)) if with_ends else ()
-    left = trim(chain(collector.figures(), figures), {}, room)
+    figures = end_statistics(SCHEMA, cluster, batch.slice(0, 1), batch.slice(len(batch) - 1)) if with_ends else ()
+    left = trim_statistics(chain(collector.figures(), figures), {}, room)
     assert left.size <= room
     return batch, pa.table({"rows": pa.array([len(batch)], pa.int64())} | left.statistics)
 
 
 def decided(text: str, manifest: pa.Table) -> Decision:
-    tree = expr.parse(text, SCHEMA)
-    return decide(conjuncts(tree), TableEvidence(manifest, SCHEMA), strict=True)
+    tree = expr.parse_predicate(text, SCHEMA)
+    return decide(conjuncts_of(tree), TableEvidence(manifest, SCHEMA), strict=True)
 
 
 @given(
@@ -75,7 +75,7 @@ def test_no_part_with_a_match_is_skipped(
     decision = decided(text, pa.concat_tables([m for _, m in made], promote_options="default"))
     for (batch, _), none, all_ in zip(made, decision.none, decision.all, strict=True):
         columns = {f.id: batch.column(i) for i, f in enumerate(SCHEMA.fields)}
-        keep, failed, _ = expr.filter_mask(conjuncts(expr.parse(text, SCHEMA)), columns, len(batch))
+        keep, failed, _ = expr.filter_mask(conjuncts_of(expr.parse_predicate(text, SCHEMA)), columns, len(batch))
         assert not (none and (keep | failed).any()), text
         assert not (all_ and not keep.all()), text
 

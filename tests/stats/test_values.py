@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.core.stats import Collector, TableEvidence, union
-from tamis.core.stats.columns.value_sets import MOST, listable
-from tamis.core.stats.statistics_budget import Priorities, trim
+from tamis.core.stats import Collector, TableEvidence, union_statistics
+from tamis.core.stats.columns.value_sets import MOST, is_listable
+from tamis.core.stats.statistics_budget import Priorities, trim_statistics
 from tamis.core.types import DATE, DOUBLE, INTEGER, LONG, STRING, DataType, Field, Schema
 from tests.values import ATOMIC, column, kind_of
 
-LISTED = [t for t in ATOMIC if listable(t)]
+LISTED = [t for t in ATOMIC if is_listable(t)]
 
 
 def schema_of(data_type: DataType) -> Schema:
@@ -43,7 +43,7 @@ def test_every_value_is_in_the_set(data: st.DataObject) -> None:
         for _ in range(data.draw(st.integers(1, 3)))
     ]
     tables = [collected(data_type, *batches) for batches in parts]
-    together = union(pa.concat_tables(tables)).append_column(
+    together = union_statistics(pa.concat_tables(tables)).append_column(
         "rows", pa.array([sum(t["rows"][0].as_py() for t in tables)])
     )
     for table, batches in [*zip(tables, parts, strict=True), (together, [b for part in parts for b in part])]:
@@ -52,7 +52,7 @@ def test_every_value_is_in_the_set(data: st.DataObject) -> None:
             assert {v for b in batches for v in b.to_pylist()} - {None} <= set(found)
 
 
-@pytest.mark.parametrize("data_type", [t for t in ATOMIC if not listable(t)], ids=kind_of)
+@pytest.mark.parametrize("data_type", [t for t in ATOMIC if not is_listable(t)], ids=kind_of)
 def test_some_types_have_none(data_type: DataType) -> None:
     assert not [name for name in Collector(schema_of(data_type)).finish().column_names if name.endswith("|set")]
 
@@ -111,7 +111,7 @@ def test_sets_of_earlier_writers_are_not_believed() -> None:
     """Their collectors could give up and still answer: such a set is stored under another name, which no reader knows."""
     table = pa.table({"rows": [2], "7|long|lo": [1], "7|long|hi": [9], "7|long|values": [[1]]})
     assert sets(table, LONG) == [None]
-    assert union(table).column_names == ["7|long|lo", "7|long|hi", "7|exact"]
+    assert union_statistics(table).column_names == ["7|long|lo", "7|long|hi", "7|exact"]
 
 
 def test_a_union_knows_what_all_know() -> None:
@@ -119,7 +119,7 @@ def test_a_union_knows_what_all_know() -> None:
         return collected(STRING, pa.array(values, pa.string()))
 
     def both(*tables: pa.Table) -> list[object] | None:
-        whole = union(pa.concat_tables(tables, promote_options="default"))
+        whole = union_statistics(pa.concat_tables(tables, promote_options="default"))
         return sets(whole.append_column("rows", pa.array([sum(t["rows"][0].as_py() for t in tables)])), STRING)[0]
 
     assert both(one("b"), one("a", None)) == ["a", "b"]
@@ -168,13 +168,13 @@ def test_value_sets_are_dropped_before_bounds() -> None:
     figures = [
         (name, column.type, _plain(column[0])) for name, column in zip(table.column_names, table.columns, strict=True)
     ]
-    left = trim(figures, {}, trim(figures, {}, 10**6).size - 1)
+    left = trim_statistics(figures, {}, trim_statistics(figures, {}, 10**6).size - 1)
     assert left.dropped == 1
     assert "7|string|set" not in left.statistics
     assert left.statistics["7|string|lo"].to_pylist() == ["aa"]
-    last = trim(figures, {}, 20, Priorities(last=frozenset({(7, "$")})))
+    last = trim_statistics(figures, {}, 20, Priorities(last=frozenset({(7, "$")})))
     assert "7|string|set" not in last.statistics
-    always = trim(figures, {}, 20, Priorities(always=frozenset({(7, "$")})))
+    always = trim_statistics(figures, {}, 20, Priorities(always=frozenset({(7, "$")})))
     assert always.statistics["7|string|set"].to_pylist() == [["aa", "bb", "cc"]]
 
 
@@ -194,4 +194,4 @@ def test_noise_is_no_set() -> None:
         table = pa.table({"rows": [2, 2], f"7|{data_type.to_json()}|set": pa.ListArray.from_arrays(offsets, members)})
         found = TableEvidence(table, schema_of(data_type)).values((7,))
         assert found is None or len(found) == 2
-        union(table)
+        union_statistics(table)

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tamis.core.expr import conjuncts, parse
+from tamis.core.expr import conjuncts_of, parse_predicate
 from tamis.core.types import LONG, STRING, Field, Schema
 from tamis.errors import Conflict, SchemaMismatch
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
-from tamis.storage.commit_log.deletion_vectors import vector
+from tamis.storage.commit_log.deletion_vectors import serialize_vector
 from tamis.storage.object_store import Store
 from tests.storage.making import SCHEMA, append, manifest, memory, new_table, part_ids
 
@@ -34,7 +34,7 @@ def removing(at: int, *parts: str) -> Change:
 
 
 def deleting(part: str, *rows: int, **values: object) -> Change:
-    return propose("delete", delete_rows={part: vector(np.array(rows))}, **values)
+    return propose("delete", delete_rows={part: serialize_vector(np.array(rows))}, **values)
 
 
 def exactly(text: str, part: str, *rows: int, **values: object) -> Change:
@@ -192,10 +192,10 @@ def test_a_filter_is_meant_in_its_own_zone_and_rules(store: Store) -> None:
 def test_a_bound_filter_is_judged_rather_than_its_text(store: Store) -> None:
     base = load(store)
     commit(store, APPEND(base))
-    bound = conjuncts(parse("ts = 505", SCHEMA))
+    bound = conjuncts_of(parse_predicate("ts = 505", SCHEMA))
     with pytest.raises(Conflict):
         commit(store, replace(reading("ts = 5")(base), conjuncts=bound))
-    elsewhere = conjuncts(parse("ts = 5", SCHEMA))
+    elsewhere = conjuncts_of(parse_predicate("ts = 5", SCHEMA))
     assert commit(store, replace(reading("my_udf(ts)")(base), conjuncts=elsewhere)).version == 4
 
 

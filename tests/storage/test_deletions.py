@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import CorruptData, InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, features, load
-from tamis.storage.commit_log.deletion_vectors import FOLDER, bitmap, ordinals, vector
+from tamis.storage.commit_log.deletion_vectors import FOLDER, read_bitmap, row_ordinals, serialize_vector
 from tamis.storage.object_store import Store
 from tests.storage.faults import FaultyStore, Plan, single_faults
 from tests.storage.making import append, copy, forget, manifest, memory, new_table
@@ -22,7 +22,7 @@ Rows = dict[str, set[int]]
 
 
 def deletion(snapshot: Snapshot, rows: dict[str, list[int]], operation_id: str = "") -> Proposal:
-    gone = {part: vector(np.array(ids)) for part, ids in rows.items()}
+    gone = {part: serialize_vector(np.array(ids)) for part, ids in rows.items()}
     return Proposal(Operation("delete"), snapshot.version, delete_rows=gone, operation_id=operation_id)
 
 
@@ -34,7 +34,9 @@ def deleted(snapshot: Snapshot) -> Rows:
     """The deleted rows of every live part, from what a reader is given; counts checked on the way."""
     forget()
     parts = load(snapshot.store, snapshot.version).parts()
-    found = {row["part_id"]: set(bitmap(row["deletion"])) if row["deletion"] else set() for row in parts.to_pylist()}
+    found = {
+        row["part_id"]: set(read_bitmap(row["deletion"])) if row["deletion"] else set() for row in parts.to_pylist()
+    }
     assert [len(found[i]) for i in found] == parts["deleted"].to_pylist()
     live = sum(row["rows"] - len(found[row["part_id"]]) for row in parts.to_pylist())
     assert pc.sum(snapshot.segments["rows"]).as_py() in {live, None}
@@ -98,7 +100,7 @@ def test_what_is_not_there_is_refused(store: Store, rows: dict[str, list[int]], 
 def test_large_vectors_are_a_file(store: Store) -> None:
     rows = np.random.default_rng(1).permutation(2_000_000)
     base = append(store, load(store), manifest(2, rows=2_000_000, ids=["x", "y"]))
-    gone = {"x": vector(rows[:100_000]), "y": vector(rows[:9])}
+    gone = {"x": serialize_vector(rows[:100_000]), "y": serialize_vector(rows[:9])}
     after = commit(store, Proposal(Operation("delete"), base.version, delete_rows=gone))
     assert len(store.list(FOLDER)) == 1
     assert len(store.get(f"_tamis/log/{after.version:020}.json")) < 4_000
@@ -107,7 +109,7 @@ def test_large_vectors_are_a_file(store: Store) -> None:
         Proposal(
             Operation("delete"),
             after.version,
-            delete_rows={"x": vector(rows[100_000:100_002]), "a": vector(np.array([1]))},
+            delete_rows={"x": serialize_vector(rows[100_000:100_002]), "a": serialize_vector(np.array([1]))},
         ),
     )
     for snapshot, count in ((after, 100_000), (more, 100_002)):
@@ -131,7 +133,7 @@ def test_a_reader_must_know(store: Store, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_garbled_vector_is_named() -> None:
     with pytest.raises(CorruptData) as caught:
-        bitmap(b"garbage", "p1")
+        read_bitmap(b"garbage", "p1")
     assert (caught.value.code, caught.value.name) == ("BAD_DELETIONS", "p1")
 
 
@@ -153,7 +155,9 @@ def test_every_fault_at_every_call(store: Store) -> None:
         twin = run(Plan.at(index, fault))
         forget()
         assert deleted(load(twin))["a"] in (set(), {1, 2})
-        again = Proposal(Operation("delete"), 1, delete_rows={"a": vector(np.array([1, 2]))}, operation_id="mine")
+        again = Proposal(
+            Operation("delete"), 1, delete_rows={"a": serialize_vector(np.array([1, 2]))}, operation_id="mine"
+        )
         assert deleted(commit(twin, again)) == {"a": {1, 2}, "b": set(), "c": set()}
         assert load(twin).version == 2
 
@@ -199,4 +203,4 @@ def test_as_a_plain_model(steps: list[tuple[str, int]]) -> None:
 
 def test_vectors_and_ordinals_are_inverse() -> None:
     rows = np.array([0, 5, 70_000, 4_000_000_000])
-    assert ordinals(bitmap(vector(rows))).tolist() == rows.tolist()
+    assert row_ordinals(read_bitmap(serialize_vector(rows))).tolist() == rows.tolist()

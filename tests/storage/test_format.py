@@ -13,8 +13,8 @@ from tamis.errors import CorruptData, InvalidInput
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, commit, create, load
 from tamis.storage.commit_log.commit_objects import commit_bytes, commit_path, read_commit
 from tamis.storage.commit_log.commit_record import Commit, RemovedPart, Segment, commit_from_json, commit_to_json
-from tamis.storage.object_store.checked_json import seal
-from tamis.storage.object_store.metadata_files import Stored, inline
+from tamis.storage.object_store.checked_json import seal_json
+from tamis.storage.object_store.metadata_files import Stored, inline_table
 from tamis.world import SeededWorld, use
 from tests.storage.making import append, forget, manifest, memory, new_table
 
@@ -191,7 +191,7 @@ def test_unknown_keys_are_ignored() -> None:
 @pytest.mark.parametrize("key", [k for k in CREATE_JSON if k != "head"])
 def test_a_missing_key_is_corrupt_data(key: str) -> None:
     store = memory()
-    store.put(commit_path(0), seal("commit", {k: v for k, v in CREATE_JSON.items() if k != key}))
+    store.put(commit_path(0), seal_json("commit", {k: v for k, v in CREATE_JSON.items() if k != key}))
     with pytest.raises(CorruptData) as caught:
         load(store)
     assert caught.value.name == store.name(commit_path(0))
@@ -203,7 +203,7 @@ def test_a_missing_key_is_corrupt_data(key: str) -> None:
 )
 def test_a_commit_that_contradicts_itself_is_corrupt_data(change: dict[str, object]) -> None:
     store = memory()
-    store.put(commit_path(0), seal("commit", {**CREATE_JSON, **change}))
+    store.put(commit_path(0), seal_json("commit", {**CREATE_JSON, **change}))
     with pytest.raises(CorruptData):
         load(store)
 
@@ -211,7 +211,7 @@ def test_a_commit_that_contradicts_itself_is_corrupt_data(change: dict[str, obje
 def test_an_unknown_reader_feature_is_refused_by_name_before_anything_else() -> None:
     store = memory()
     new_table(store)
-    store.put(commit_path(1), seal("commit", {"reader_features": ["time-machine", "flux"], "layout": "unknown"}))
+    store.put(commit_path(1), seal_json("commit", {"reader_features": ["time-machine", "flux"], "layout": "unknown"}))
     with pytest.raises(InvalidInput) as caught:
         load(store)
     assert (caught.value.code, caught.value.name) == ("UNSUPPORTED_FEATURE", "flux, time-machine")
@@ -223,7 +223,7 @@ def test_an_unknown_writer_feature_refuses_writers_only() -> None:
     new_table(store)
     value = commit_to_json(read_commit(store, 0))
     value["head"]["writer_features"] = ["row-tracking"]
-    store.put(commit_path(0), seal("commit", value))
+    store.put(commit_path(0), seal_json("commit", value))
     forget()
     snapshot = load(store)
     assert snapshot.version == 0
@@ -256,8 +256,8 @@ def test_a_head_comes_back_whole() -> None:
 
 
 def test_inline_statistics_are_one_row_of_the_segment() -> None:
-    union = inline(pa.table({"1|long|lo": [3]}))
-    segment = Segment("s", 1, 1, 1, 0, {"parts": inline(manifest(1))}, union)
+    union = inline_table(pa.table({"1|long|lo": [3]}))
+    segment = Segment("s", 1, 1, 1, 0, {"parts": inline_table(manifest(1))}, union)
     again = commit_from_json(commit_to_json(Commit(1, "t", "o", 1, Operation("append"), 0, 0, segment=segment))).segment
     assert again is not None
     assert again.statistics is not None

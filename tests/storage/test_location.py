@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tamis.errors import InvalidInput
-from tamis.storage.object_store.location import locate
+from tamis.storage.object_store.location import locate_store
 
 GOOD = [
     ("/data/t", "file", "", "/data/t"),
@@ -62,33 +62,33 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "scheme", "bucket", "path"), GOOD)
 def test_what_a_path_means(text: str, scheme: str, bucket: str, path: str) -> None:
-    location = locate(text)
+    location = locate_store(text)
     assert (location.scheme, location.bucket, location.path) == (scheme, bucket, path)
 
 
 @pytest.mark.parametrize("text", [case[0] for case in GOOD])
 def test_a_url_leads_back_to_the_same_place(text: str) -> None:
-    assert locate(locate(text).url) == locate(text)
+    assert locate_store(locate_store(text).url) == locate_store(text)
 
 
 @pytest.mark.parametrize(("text", "code"), BAD)
 def test_what_cannot_be_a_path(text: str, code: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        locate(text)
+        locate_store(text)
     assert caught.value.code == code
     assert caught.value.name == text or "%00" in text
     assert caught.value.remedy
 
 
 def test_a_relative_path_is_made_absolute() -> None:
-    assert locate("some/where").path == str(Path.cwd() / "some" / "where")
-    assert locate("a:b/c").path == str(Path.cwd() / "a:b" / "c"), "no scheme that anybody knows, and no slash"
-    assert locate(Path("x")).path == str(Path.cwd() / "x")
+    assert locate_store("some/where").path == str(Path.cwd() / "some" / "where")
+    assert locate_store("a:b/c").path == str(Path.cwd() / "a:b" / "c"), "no scheme that anybody knows, and no slash"
+    assert locate_store(Path("x")).path == str(Path.cwd() / "x")
 
 
 def test_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/hearth/me")
-    assert [locate(text).path for text in ("~", "~/lake/t", Path("~/lake/t"), "./~", "/x/~/y", "~lake")] == [
+    assert [locate_store(text).path for text in ("~", "~/lake/t", Path("~/lake/t"), "./~", "/x/~/y", "~lake")] == [
         "/hearth/me",
         "/hearth/me/lake/t",
         "/hearth/me/lake/t",
@@ -101,20 +101,20 @@ def test_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_foreign_scheme_is_answered_with_what_to_write() -> None:
     for text, says in {"dbfs:/t": "/dbfs/", "wasbs:/t": "abfss://", "s3:/b/t": "s3://", "file:t": "file://"}.items():
         with pytest.raises(InvalidInput) as caught:
-            locate(text)
+            locate_store(text)
         assert says in str(caught.value)
 
 
 def test_the_account_of_an_azure_url() -> None:
-    location = locate("abfss://container@account.dfs.core.windows.net/a/b")
+    location = locate_store("abfss://container@account.dfs.core.windows.net/a/b")
     assert (location.scheme, location.bucket, location.account, location.path) == ("az", "container", "account", "a/b")
-    assert locate(location.url) == location
+    assert locate_store(location.url) == location
 
 
 @pytest.mark.parametrize("place", [None, 5, b"/data/t"])
 def test_what_is_no_path_is_refused(place: object) -> None:
     with pytest.raises(InvalidInput) as caught:
-        locate(place)  # type: ignore[arg-type]
+        locate_store(place)  # type: ignore[arg-type]
     assert caught.value.code == "BAD_PATH"
 
 
@@ -132,5 +132,5 @@ def test_what_is_no_path_is_refused(place: object) -> None:
 )
 def test_no_secret_of_a_refused_url_is_shown(place: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        locate(place)
+        locate_store(place)
     assert "SECRET" not in f"{caught.value} {caught.value.name} {caught.value!r}"

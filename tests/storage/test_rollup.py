@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, load, rollups
-from tamis.storage.commit_log.deletion_vectors import bitmap, vector
-from tamis.storage.commit_log.rollups import FAN_OUT, Tile, tiles
+from tamis.storage.commit_log.deletion_vectors import read_bitmap, serialize_vector
+from tamis.storage.commit_log.rollups import FAN_OUT, Tile, covering_tiles
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.checked_json import seal_json, unseal_json
 from tests.storage.making import append, copy, forget, manifest, memory, new_table
 
 LENGTH = 280
@@ -22,7 +22,7 @@ LENGTH = 280
 
 @given(st.integers(0, 10**7))
 def test_tiles_cover_the_log_once_in_order(count: int) -> None:
-    cover = tiles(count)
+    cover = covering_tiles(count)
     ends = [tile.first + FAN_OUT**tile.level for tile in cover]
     assert [tile.first for tile in cover] == [0, *ends][: len(cover)]
     assert (ends[-1] if ends else 0) == count
@@ -48,7 +48,7 @@ def table() -> Store:
 
 def fresh(deletion: bytes | None, version: int) -> np.ndarray:
     """Some row ordinals that are not deleted yet; all that are left, now and then."""
-    left = np.array(sorted(set(range(100)) - set(bitmap(deletion) if deletion else ())))
+    left = np.array(sorted(set(range(100)) - set(read_bitmap(deletion) if deletion else ())))
     return left if version % 15 == 1 else left[version % 3 :: 1 + version % 13]
 
 
@@ -63,7 +63,10 @@ def step(store: Store, snapshot: Snapshot) -> Snapshot:
     if version % 5 == 1:
         parts = snapshot.parts()
         chosen = [0, version % len(parts)]
-        gone = {parts["part_id"][at].as_py(): vector(fresh(parts["deletion"][at].as_py(), version)) for at in chosen}
+        gone = {
+            parts["part_id"][at].as_py(): serialize_vector(fresh(parts["deletion"][at].as_py(), version))
+            for at in chosen
+        }
         return commit(store, Proposal(Operation("delete"), version, delete_rows=gone))
     if version % 9 == 5:
         ids = snapshot.parts()["part_id"].to_pylist()
@@ -107,7 +110,7 @@ def rollup_paths(store: Store, end: str = "") -> list[str]:
 @pytest.mark.merge
 def test_rollups_are_there_and_are_used(store: Store) -> None:
     descriptors = rollup_paths(store, ".json")
-    assert set(descriptors) == {t.path for n in range(16, LENGTH + 2, 16) for t in tiles(n) if t.level}
+    assert set(descriptors) == {t.path for n in range(16, LENGTH + 2, 16) for t in covering_tiles(n) if t.level}
     assert 8 <= len(rollup_paths(store, ".parquet")) < 2 * len(descriptors)
     forget()
     snapshot = load(store)
@@ -166,9 +169,12 @@ def test_each_damaged_object_alone(store: Store, damage: str) -> None:
         else:
             store.put(
                 path,
-                {"empty": b"", "half": data[: len(data) // 2], "byte": _flip(data), "other": seal("rollup", {"x": 1})}[
-                    damage
-                ],
+                {
+                    "empty": b"",
+                    "half": data[: len(data) // 2],
+                    "byte": _flip(data),
+                    "other": seal_json("rollup", {"x": 1}),
+                }[damage],
             )
         assert content(store) == before, path
         store.put(path, data)
@@ -183,7 +189,7 @@ def _flip(data: bytes) -> bytes:
 def test_a_rollup_of_something_else_is_ignored(store: Store, change: dict[str, object]) -> None:
     before = content(store)
     path = Tile(256, 1).path
-    store.put(path, seal("rollup", unseal("rollup", store.get(path), path) | change | {"reset": True}))
+    store.put(path, seal_json("rollup", unseal_json("rollup", store.get(path), path) | change | {"reset": True}))
     assert content(store) == before
 
 

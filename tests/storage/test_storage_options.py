@@ -21,7 +21,7 @@ from tamis.engine.part_reader import ReadSpec
 from tamis.engine.part_writer.write_part import WriteSpec
 from tamis.errors import InvalidInput, TamisError
 from tamis.storage.object_store import open_store
-from tamis.storage.object_store.location import locate
+from tamis.storage.object_store.location import locate_store
 from tamis.storage.object_store.storage_options import (
     AZURE,
     CLIENT,
@@ -29,11 +29,11 @@ from tamis.storage.object_store.storage_options import (
     NAMES,
     PREFIXES,
     S3,
-    canonical,
+    canonical_option,
     is_storage_option,
     without_values,
 )
-from tamis.storage.object_store.store_backends import connect
+from tamis.storage.object_store.store_backends import connect_store
 from tamis.world import SeededWorld, use
 from tests.storage.fake_s3 import FakeS3, serve
 
@@ -79,7 +79,7 @@ def test_every_name_is_hidden_with_and_without_a_prefix() -> None:
         assert is_storage_option(name.upper())
         assert all(is_storage_option(prefix + name) for prefix in PREFIXES)
     assert not any(map(is_storage_option, ["versionAsOf", "path", "tamis.read.lazy", "maxFilesPerTrigger", "keyed"]))
-    assert canonical("AWS_TOKEN") == canonical("session_token") == "session_token"
+    assert canonical_option("AWS_TOKEN") == canonical_option("session_token") == "session_token"
 
 
 @pytest.mark.parametrize(
@@ -194,29 +194,30 @@ class Masked(str):
 
 
 def test_a_connection_is_shared_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    place, options = locate("s3://bucket/t"), {"region": "eu-west-1", "max_retries": 1}
-    first = connect(place, options)
-    assert connect(locate("s3://bucket/t"), dict(reversed(options.items()))) is first
-    assert connect(locate("s3://bucket/u"), options) is not first
-    assert connect(place, options | {"max_retries": "1"}) is first, "it means the same"
-    assert connect(place, options | {"max_retries": 2}) is not first
+    place, options = locate_store("s3://bucket/t"), {"region": "eu-west-1", "max_retries": 1}
+    first = connect_store(place, options)
+    assert connect_store(locate_store("s3://bucket/t"), dict(reversed(options.items()))) is first
+    assert connect_store(locate_store("s3://bucket/u"), options) is not first
+    assert connect_store(place, options | {"max_retries": "1"}) is first, "it means the same"
+    assert connect_store(place, options | {"max_retries": 2}) is not first
     secrets = [
-        connect(place, options | {"access_key_id": "a", "secret_access_key": Masked(text)}) for text in ("one", "two")
+        connect_store(place, options | {"access_key_id": "a", "secret_access_key": Masked(text)})
+        for text in ("one", "two")
     ]
     assert [store.config["secret_access_key"] for store in secrets] == ["one", "two"]
     monkeypatch.setenv("AWS_SESSION_TOKEN", "another")
-    assert connect(place, options) is not first
+    assert connect_store(place, options) is not first
     monkeypatch.delenv("AWS_SESSION_TOKEN")
     monkeypatch.setenv("UNRELATED", "another")
-    assert connect(place, options) is first
+    assert connect_store(place, options) is first
 
 
 def test_a_connection_is_made_again_after_some_minutes() -> None:
     """Files of credentials may have changed."""
-    place, clock = locate("s3://bucket/t"), SeededWorld(1)
+    place, clock = locate_store("s3://bucket/t"), SeededWorld(1)
     with use(clock):
-        first = connect(place, {})
+        first = connect_store(place, {})
         clock.sleep(290)
-        assert connect(place, {}) is first
+        assert connect_store(place, {}) is first
         clock.sleep(20)
-        assert connect(place, {}) is not first
+        assert connect_store(place, {}) is not first

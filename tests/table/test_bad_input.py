@@ -482,12 +482,12 @@ def test_a_very_wide_table_says_little(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["MAP<VARIANT, INT>", "MAP<STRUCT<x: VARIANT>, INT>", "ARRAY<MAP<VARIANT, INT>>"])
 def test_a_variant_is_no_key(tmp_path: Path, kind: str) -> None:
-    from tamis.core.expr.column_definitions import columns
+    from tamis.core.expr.column_definitions import parse_columns
 
     with pytest.raises(InvalidInput) as caught:
-        tamis.create(tmp_path, columns(f"id INT, m {kind}"))
+        tamis.create(tmp_path, parse_columns(f"id INT, m {kind}"))
     assert (caught.value.code, caught.value.name) == ("UNSUPPORTED_TYPE", "m")
     assert "no variant" in caught.value.message
-    table = tamis.create(tmp_path, columns("id INT, m MAP<VARCHAR(3), VARIANT>"))
+    table = tamis.create(tmp_path, parse_columns("id INT, m MAP<VARCHAR(3), VARIANT>"))
     with pytest.raises(InvalidInput):
         table.alter().add_column("k", kind).commit()

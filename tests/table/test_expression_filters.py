@@ -21,7 +21,7 @@ import tamis
 from tamis.core.expr import Expr, evaluate, short_sql
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.errors import InvalidInput, NotFound
-from tamis.table.expression_filters import ImpliedFilter, columns_of, implied, translated
+from tamis.table.expression_filters import ImpliedFilter, columns_of, implied_conjuncts, translated_filter
 from tests.table.foreign_filters import (
     EVERY,
     FILTERS,
@@ -58,14 +58,14 @@ def by_arrow(expression: pc.Expression, rows: pa.Table) -> list[bool | None]:
 @given(rows=ROWS, form=FILTERS)
 def test_a_pyarrow_filter_answers_as_pyarrow(rows: list[dict[str, Any]], form: Any) -> None:
     table, expression = batch_of(rows), arrow_filter(form)
-    assert answers(translated(expression, HELD), table) == by_arrow(expression, table)
+    assert answers(translated_filter(expression, HELD), table) == by_arrow(expression, table)
 
 
 @given(rows=ROWS, form=FILTERS)
 def test_a_polars_filter_answers_as_polars(rows: list[dict[str, Any]], form: Any) -> None:
     table, expression = batch_of(rows), polars_filter(form)
     expected = pl.from_arrow(table).lazy().select(x=expression).collect()["x"].to_list()
-    assert answers(translated(expression, HELD), table) == expected
+    assert answers(translated_filter(expression, HELD), table) == expected
 
 
 @pytest.mark.push_cases(3)
@@ -77,9 +77,11 @@ def test_every_comparison_of_every_pair_of_values(name: str) -> None:
     for sign, value, flipped in itertools.product(signs, constants(name), [False, True]):
         form = ("compare", name, sign, value, flipped)
         for one in (form, ("not", form)):
-            assert answers(translated(arrow_filter(one), HELD), EVERY) == by_arrow(arrow_filter(one), EVERY), one
+            assert answers(translated_filter(arrow_filter(one), HELD), EVERY) == by_arrow(arrow_filter(one), EVERY), one
             polars = polars_filter(one)
-            assert answers(translated(polars, HELD), EVERY) == frame.select(x=polars).collect()["x"].to_list(), one
+            assert answers(translated_filter(polars, HELD), EVERY) == frame.select(x=polars).collect()["x"].to_list(), (
+                one
+            )
 
 
 @pytest.mark.parametrize("closed", ["both", "left", "right", "none"])
@@ -87,19 +89,26 @@ def test_the_ends_of_between(closed: Any) -> None:
     frame = pl.from_arrow(EVERY).lazy()
     for name, low, high in (("whole", 0, 5), ("text", "A", "ab"), ("double", 0.0, 5.0), ("byte", 5, -1)):
         expression = pl.col(name).is_between(pl.lit(low), pl.lit(high), closed=closed)
-        assert answers(translated(expression, HELD), EVERY) == frame.select(x=expression).collect()["x"].to_list()
+        assert (
+            answers(translated_filter(expression, HELD), EVERY) == frame.select(x=expression).collect()["x"].to_list()
+        )
 
 
 def test_only_conjuncts_are_implied_one_by_one() -> None:
     a, b, odd = pc.field("whole") > 5, pc.field("other") > 5, pc.add(pc.field("byte"), 1) > 5
-    two = ImpliedFilter((*implied(a, HELD).conjuncts, *implied(b, HELD).conjuncts), exact=True)
+    two = ImpliedFilter((*implied_conjuncts(a, HELD).conjuncts, *implied_conjuncts(b, HELD).conjuncts), exact=True)
     assert [short_sql(e) for e in two.conjuncts] == ["(whole > 5L)", "(other > 5)"]
-    assert implied(a & b, HELD) == two
-    assert implied(a & odd & b, HELD) == replace(two, exact=False)
-    assert len(implied(a | b, HELD).conjuncts) == 1
-    assert implied(a | odd, HELD) == implied(~(a & odd), HELD) == implied(odd, HELD) == ImpliedFilter((), exact=False)
-    assert implied(a & (pc.field("nope") > 1), HELD) == replace(implied(a, HELD), exact=False)
-    assert not implied(pc.field("WHOLE") > 5, HELD).exact, "pyarrow finds no such column"
+    assert implied_conjuncts(a & b, HELD) == two
+    assert implied_conjuncts(a & odd & b, HELD) == replace(two, exact=False)
+    assert len(implied_conjuncts(a | b, HELD).conjuncts) == 1
+    assert (
+        implied_conjuncts(a | odd, HELD)
+        == implied_conjuncts(~(a & odd), HELD)
+        == implied_conjuncts(odd, HELD)
+        == ImpliedFilter((), exact=False)
+    )
+    assert implied_conjuncts(a & (pc.field("nope") > 1), HELD) == replace(implied_conjuncts(a, HELD), exact=False)
+    assert not implied_conjuncts(pc.field("WHOLE") > 5, HELD).exact, "pyarrow finds no such column"
 
 
 @given(rows=ROWS, form=FILTERS)
@@ -107,7 +116,7 @@ def test_what_is_implied_is_true_where_the_filter_is(rows: list[dict[str, Any]],
     table = batch_of(rows)
     known = arrow_filter(form)
     expression = known & (pc.add(pc.field("byte"), 1) < 100) & (pc.field("other") != 5)  # one part has no counterpart
-    parts = implied(expression, HELD).conjuncts
+    parts = implied_conjuncts(expression, HELD).conjuncts
     assert parts, "the others are used"
     true = [i for i, answer in enumerate(by_arrow(expression, table)) if answer]
     for part in parts:
@@ -181,7 +190,7 @@ WIDE = from_arrow_schema(
 def test_what_may_differ_is_refused_by_name(what: str) -> None:
     expression, said = REFUSED[what]
     with pytest.raises((InvalidInput, NotFound)) as caught:
-        translated(expression, WIDE)
+        translated_filter(expression, WIDE)
     if what != "Polars: a pattern":  # it is the name of no column
         assert caught.value.code == "UNTRANSLATABLE_FILTER"
         assert said in str(caught.value)
@@ -191,7 +200,7 @@ def test_what_may_differ_is_refused_by_name(what: str) -> None:
 def test_a_column_that_is_not_there_is_named() -> None:
     for expression in (pc.field("nope") > 1, pl.col("nope") > 1):
         with pytest.raises(NotFound, match="nope"):
-            translated(expression, HELD)
+            translated_filter(expression, HELD)
 
 
 def test_columns_of_an_expression_with_names_of_any_kind() -> None:

@@ -68,4 +68,4 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
         tamis.create(tmp_path, ROWS.schema, format="vortex")
     assert (raised.value.code, "tamis[vortex]" in raised.value.remedy) == ("MISSING_PACKAGE", True)
     with pytest.raises(InvalidInput):
-        vortex_library.vortex()
+        vortex_library.import_vortex()

@@ -18,7 +18,7 @@ from tamis.storage.commit_log.commit_objects import commit_path, find_latest
 from tamis.storage.commit_log.rollups import Tile
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.version_loading import load
-from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.checked_json import seal_json, unseal_json
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.store import open_store
 
@@ -60,8 +60,8 @@ def put_back(path: Path, backup: Path) -> None:
 
 def rewrite(path: Path, kind: str, without: str) -> None:
     """Drop a key of a commit or a rollup, as an earlier writer would have."""
-    body = unseal(kind, path.read_bytes(), path.name)
-    path.write_bytes(seal(kind, {key: value for key, value in body.items() if key != without}))
+    body = unseal_json(kind, path.read_bytes(), path.name)
+    path.write_bytes(seal_json(kind, {key: value for key, value in body.items() if key != without}))
 
 
 def test_a_version_written_after_the_backup_is_not_the_one_before(tmp_path: Path) -> None:

@@ -7,16 +7,16 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import Expr, check_readable, conjuncts, parse
-from tamis.core.expr.column_definitions import columns
+from tamis.core.expr import Expr, check_readable, conjuncts_of, parse_predicate
+from tamis.core.expr.column_definitions import parse_columns
 from tamis.core.types import DOUBLE
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.engine.operations.rows.merge_plan import MATCHED, MergeClause, merge_plan
-from tamis.engine.operations.rows.store_assignment import assignable, assigned
+from tamis.engine.operations.rows.store_assignment import assignable_column, assigned_value
 from tamis.engine.part_writer.column_defaults import default_scalar
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
-from tamis.storage.object_store.store_backends import translate
+from tamis.storage.object_store.store_backends import translate_error
 
 ROW = pa.schema([("a", pa.int64())])
 
@@ -45,12 +45,12 @@ def test_the_name_of_a_format_is_text(tmp_path: Path) -> None:
 
 def test_what_the_system_says_ends_before_the_remedy() -> None:
     assert "(os error 2). Check" in str(
-        translate(FileNotFoundError("No such file or directory (os error 2)"), "write", "x")
+        translate_error(FileNotFoundError("No such file or directory (os error 2)"), "write", "x")
     )
 
 
 SCHEMA = from_arrow_schema(
-    columns("id BIGINT, s STRING, d DATE, ts TIMESTAMP, x DOUBLE, st STRUCT<x: BIGINT>")
+    parse_columns("id BIGINT, s STRING, d DATE, ts TIMESTAMP, x DOUBLE, st STRUCT<x: BIGINT>")
 ).assign_ids(0)
 
 FILTERS = [
@@ -97,7 +97,7 @@ FILTERS = [
 @pytest.mark.parametrize(("text", "code", "words"), FILTERS, ids=[text for text, _, _ in FILTERS])
 def test_what_is_wrong_with_a_filter(text: str, code: str, words: str) -> None:
     with pytest.raises((InvalidInput, NotFound)) as caught:
-        check_readable(conjuncts(parse(text, SCHEMA)), 0)
+        check_readable(conjuncts_of(parse_predicate(text, SCHEMA)), 0)
     assert (caught.value.code, words in str(caught.value)) == (code, True), str(caught.value)
 
 
@@ -110,12 +110,15 @@ OTHERS = {
         lambda: default_scalar("my_udf(1)", DOUBLE, "z"),
         "'my_udf(1)' is unknown here",
     ),
-    "a field that is given a value": (lambda: assignable(SCHEMA, "st.x"), "Give the whole of 'st'"),
+    "a field that is given a value": (lambda: assignable_column(SCHEMA, "st.x"), "Give the whole of 'st'"),
     "a value without a cast": (
-        lambda: assigned(column_of("d"), SCHEMA.find("id")[0], "UTC"),
+        lambda: assigned_value(column_of("d"), SCHEMA.find("id")[0], "UTC"),
         "Give a value of type bigint.",
     ),
-    "a value with a cast": (lambda: assigned(column_of("s"), SCHEMA.find("d")[0], "UTC"), "Write CAST(s AS date)"),
+    "a value with a cast": (
+        lambda: assigned_value(column_of("s"), SCHEMA.find("d")[0], "UTC"),
+        "Write CAST(s AS date)",
+    ),
     "a source that lacks a column": (
         lambda: merged(None, pa.schema([("id", pa.int64())])),
         "The source has no column 's'",
@@ -132,7 +135,7 @@ OTHERS = {
 
 
 def column_of(name: str) -> Expr:
-    return parse(f"{name} IS NULL", SCHEMA).children[0]
+    return parse_predicate(f"{name} IS NULL", SCHEMA).children[0]
 
 
 def merged(values: dict[str, Any] | None, source: pa.Schema) -> object:

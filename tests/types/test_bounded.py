@@ -18,12 +18,12 @@ import tamis
 from tamis.core.types import bounded_decoding
 from tamis.core.types.bounded_decoding import MOST_ROWS, MOST_UNPACKED, read_stream, unpacked_zstd
 from tamis.errors import CorruptData
-from tamis.storage.commit_log.deletion_vectors import bitmap
+from tamis.storage.commit_log.deletion_vectors import read_bitmap
 from tamis.storage.files.file_seal import MAGIC, Seal
 from tamis.storage.object_store import open_store
 from tamis.storage.object_store import store as stores
-from tamis.storage.object_store.checked_json import seal, unseal
-from tamis.storage.object_store.metadata_files import Inline, columns_from_json, inline
+from tamis.storage.object_store.checked_json import seal_json, unseal_json
+from tamis.storage.object_store.metadata_files import Inline, columns_from_json, inline_table
 from tamis.storage.object_store.object_cache import CACHE
 
 ROWS = pa.table({"a": [1, 2, 3], "s": ["x", None, "z"], "l": [[1], None, []]})
@@ -89,17 +89,17 @@ def test_a_size_beyond_the_limit_is_refused(size: Any) -> None:
 def forged(folder: Path, change: Any) -> None:
     """The table's last commit, its table of parts changed."""
     log = sorted((folder / "_tamis" / "log").iterdir())[-1]
-    body = unseal("commit", log.read_bytes(), log.name)
+    body = unseal_json("commit", log.read_bytes(), log.name)
     tables = body["add"][0]["tables"]
     tables["parts"] = change(columns_from_json(tables["parts"]))
-    log.write_bytes(seal("commit", body))
+    log.write_bytes(seal_json("commit", body))
     CACHE.clear()
 
 
 def bomb(known: Inline) -> dict[str, Any]:
     """64 KB that unpack to 1.5 GB: a column of zeros beside the parts."""
     table = known.table.append_column("zeros", pa.array([b"\0" * (1500 * 2**20)], pa.large_binary()))
-    return inline(table).to_json()
+    return inline_table(table).to_json()
 
 
 def compressed_twice(known: Inline) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def test_a_bitmap_of_more_rows_than_a_part_can_have(monkeypatch: pytest.MonkeyPa
     packed = many.serialize()
     assert len(packed) < 2**20
     with pytest.raises(CorruptData) as caught:
-        bitmap(packed, "p")
+        read_bitmap(packed, "p")
     assert caught.value.code == "BAD_DELETIONS"
 
 

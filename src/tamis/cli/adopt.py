@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Place, pairs
+from tamis.cli.arguments import Json, Place, key_value_pairs
 from tamis.cli.change import Properties
 from tamis.cli.output import print_json, print_line, print_note
 
@@ -63,7 +63,7 @@ def adopt(
     json: Json = False,
 ) -> None:
     """Make a table over the files of a folder, or of a Delta or an Iceberg table, without copying them."""
-    from tamis.engine.scan.report.report_text import counted, size
+    from tamis.engine.scan.report.report_text import counted_noun, size_text
     from tamis.storage.object_store import open_store
     from tamis.table.adoption import AdoptionOptions, adopt_into
 
@@ -73,17 +73,17 @@ def adopt(
         partition_types=partition_types,
         binary_as_string=binary_as_string,
         follow=follow,
-        source_options=pairs(source_option, "--source-option"),
-        properties=pairs(properties, "--property"),
+        source_options=key_value_pairs(source_option, "--source-option"),
+        properties=key_value_pairs(properties, "--property"),
     )
     print_note("Reading the source …")
-    _, done = adopt_into(open_store(table, pairs(storage_option, "--storage-option")), source, asked)
+    _, done = adopt_into(open_store(table, key_value_pairs(storage_option, "--storage-option")), source, asked)
     if json:
         print_json(done.as_dict())
         return
-    counts = [counted(done.files, "file"), size(done.bytes), counted(done.rows, "row")]
+    counts = [counted_noun(done.files, "file"), size_text(done.bytes), counted_noun(done.rows, "row")]
     if done.deleted_rows:
-        counts.append(counted(done.deleted_rows, "deleted row"))
+        counts.append(counted_noun(done.deleted_rows, "deleted row"))
     at = "" if done.source_version is None else f", version {done.source_version}"
     print_line(f"{done.source} ({done.kind}{at}): {', '.join(counts)}.")
     for column in done.columns:

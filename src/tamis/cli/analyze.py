@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, Where, pairs, size_in
+from tamis.cli.arguments import Json, Place, Stored, Where, key_value_pairs, size_in
 from tamis.cli.output import print_json, print_line
-from tamis.cli.progress import progress
+from tamis.cli.progress import progress_bar
 
 
 def analyze(
@@ -29,13 +29,13 @@ def analyze(
     Safe to interrupt: the next call continues. Does not disturb readers and writers.
     """
     import tamis
-    from tamis.engine.operations.upkeep.analyze import unanalyzed
-    from tamis.engine.scan.report.report_text import counted, size
+    from tamis.engine.operations.upkeep.analyze import unanalyzed_parts
+    from tamis.engine.scan.report.report_text import counted_noun, size_text
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
     arguments: dict[str, Any] = {"max_bytes": size_in(max_bytes, "--max-bytes", 1), "max_seconds": max_seconds}
-    todo = unanalyzed(held.snapshot)
-    with progress(f"Analyzing up to {counted(len(todo), 'part')}", sum(todo["bytes"].to_pylist())) as advance:
+    todo = unanalyzed_parts(held.snapshot)
+    with progress_bar(f"Analyzing up to {counted_noun(len(todo), 'part')}", sum(todo["bytes"].to_pylist())) as advance:
         if spark:
             from tamis.cli.session import spark_session
 
@@ -47,6 +47,7 @@ def analyze(
         print_json(done.as_dict())
         return
     print_line(
-        f"{counted(done.parts, 'part')} analyzed in {counted(done.commits, 'commit')}, {size(done.bytes_read)} read; "
-        f"{counted(done.later, 'part')} left to the next call."
+        f"{counted_noun(done.parts, 'part')} analyzed in {counted_noun(done.commits, 'commit')}, "
+        f"{size_text(done.bytes_read)} read; "
+        f"{counted_noun(done.later, 'part')} left to the next call."
     )

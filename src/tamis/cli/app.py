@@ -21,7 +21,7 @@ from tamis.cli.adopt import adopt
 from tamis.cli.analyze import analyze
 from tamis.cli.compact import compact
 from tamis.cli.export import export
-from tamis.cli.output import fail, print_note
+from tamis.cli.output import exit_with_error, print_note
 from tamis.cli.spark_errors import first_line, is_spark_error
 from tamis.cli.sync import sync
 from tamis.cli.vacuum import vacuum
@@ -55,11 +55,11 @@ def _failing(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**arguments)
         except TamisError as error:
-            fail(str(error))
+            exit_with_error(str(error))
         except Exception as error:
             if not is_spark_error(error):
                 raise  # a defect: show its traceback
-            fail(first_line(error))
+            exit_with_error(first_line(error))
 
     return run
 

@@ -58,7 +58,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 Place = Annotated[str, typer.Argument(metavar="TABLE", help="The table's folder or URL.")]
 
 
-def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+def key_value_pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """Parse ``KEY=VALUE`` texts to a mapping. Exits with a usage error naming an invalid one."""
     found: dict[str, str] = {}
     for text in texts or ():
@@ -88,7 +88,7 @@ def size_in(text: str | None, option: str, least: int = 0) -> int | None:
     return found
 
 
-def names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
+def column_names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
     """Split column names at commas outside backquotes.
 
     Names with a dot keep their backquotes, because without them they may be the path of a field; unless only
@@ -98,7 +98,7 @@ def names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
     return tuple(filter(None, (item if "." in item and not whole else remove_backquotes(item) for item in items)))
 
 
-def point(version: int | None, timestamp: str | None) -> dict[str, Any]:
+def version_arguments(version: int | None, timestamp: str | None) -> dict[str, Any]:
     """Return the ``tamis.open`` and ``Table.scan`` arguments for a version or a time."""
     if version is not None and timestamp is not None:
         raise typer.BadParameter("Give a version or a timestamp, not both.", param_hint="--version / --timestamp")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, names, pairs
+from tamis.cli.arguments import Json, Place, Stored, column_names, key_value_pairs
 from tamis.cli.output import print_json, print_note
 
 Cluster = Annotated[
@@ -33,17 +33,17 @@ def create(
 ) -> None:
     """Create an empty table."""
     import tamis
-    from tamis.core.expr.column_definitions import columns
+    from tamis.core.expr.column_definitions import parse_columns
 
     if schema is not None and not schema.strip():
         raise typer.BadParameter("Name at least one column, or leave the option out.", param_hint="--schema")
     made = tamis.create(
         table,
-        columns(schema) if schema else None,
-        cluster_by=names(cluster_by),
+        parse_columns(schema) if schema else None,
+        cluster_by=column_names(cluster_by),
         format=format,
-        properties=pairs(properties, "--property"),
-        storage_options=pairs(storage_option, "--storage-option"),
+        properties=key_value_pairs(properties, "--property"),
+        storage_options=key_value_pairs(storage_option, "--storage-option"),
     )
     print_json({"path": made.path, "version": made.version}) if json else print_note(
         f"Made an empty table at {made.path}."
@@ -69,16 +69,16 @@ def ingest(
 
     A file is identified by its path, and ingested exactly once, even if the command is repeated or killed.
     """
-    from tamis.cli.ingest import run
+    from tamis.cli.ingest import ingest_folder
 
-    done = run(
+    done = ingest_folder(
         table,
         folder,
         file_format=format,
-        cluster_by=names(cluster_by),
-        read_options=pairs(read_option, "--read-option"),
+        cluster_by=column_names(cluster_by),
+        read_options=key_value_pairs(read_option, "--read-option"),
         batch_bytes=batch_bytes,
-        storage_options=pairs(storage_option, "--storage-option"),
+        storage_options=key_value_pairs(storage_option, "--storage-option"),
     )
     if json:
         print_json(done)

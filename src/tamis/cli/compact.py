@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs, size_in
-from tamis.cli.output import console, print_clustering, print_json, print_line, print_note, print_rows
-from tamis.cli.progress import progress
+from tamis.cli.arguments import Json, Place, Stored, Where, column_names, key_value_pairs, size_in
+from tamis.cli.output import output_console, print_clustering, print_json, print_line, print_note, print_rows
+from tamis.cli.progress import progress_bar
 
 
 def compact(
@@ -38,12 +38,12 @@ def compact(
     Safe to interrupt: the next call continues. Does not disturb readers and writers.
     """
     import tamis
-    from tamis.engine.scan.report.report_text import counted
+    from tamis.engine.scan.report.report_text import counted_noun
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
     arguments: dict[str, Any] = {
         "max_bytes": size_in(max_bytes, "--max-bytes", 1),
-        "cluster_by": names(cluster_by),
+        "cluster_by": column_names(cluster_by),
         "curve": curve,
         "adopted": adopted,
     }
@@ -52,7 +52,9 @@ def compact(
         print_json(plan.as_dict()) if json else _show(plan)
         return
     arguments["max_seconds"] = max_seconds
-    with progress(f"Compacting {counted(sum(len(g.parts) for g in plan.groups), 'part')}", plan.bytes) as advance:
+    with progress_bar(
+        f"Compacting {counted_noun(sum(len(g.parts) for g in plan.groups), 'part')}", plan.bytes
+    ) as advance:
         if spark:
             from tamis.cli.session import spark_session
 
@@ -63,24 +65,33 @@ def compact(
     if json:
         print_json(done.as_dict())
         return
-    print_line(
-        f"{counted(done.parts_removed, 'part')} became {done.parts_added:,} in {counted(done.commits, 'commit')}; "
-        f"{counted(done.rows_dropped, 'deleted row')} gone; "
-        f"gave way to other writers {counted(done.conflicts, 'time')}; "
-        f"{counted(done.later, 'group')} left to the next call."
-    )
+    print_line(_result_line(done))
     print_clustering(held.refresh().detail()["clustering"][0].as_py())
 
 
+def _result_line(done: Any) -> str:
+    from tamis.engine.scan.report.report_text import counted_noun
+
+    return (
+        f"{counted_noun(done.parts_removed, 'part')} became {done.parts_added:,} "
+        f"in {counted_noun(done.commits, 'commit')}; "
+        f"{counted_noun(done.rows_dropped, 'deleted row')} gone; "
+        f"gave way to other writers {counted_noun(done.conflicts, 'time')}; "
+        f"{counted_noun(done.later, 'group')} left to the next call."
+    )
+
+
 def _show(plan: Any) -> None:
-    from tamis.engine.scan.report.report_text import counted, size
+    from tamis.engine.scan.report.report_text import counted_noun, size_text
 
     if not plan.groups:
-        console().print(f"Nothing to do at version {plan.version}.")
+        output_console().print(f"Nothing to do at version {plan.version}.")
         return
-    rows = [[len(g.parts), f"{g.rows:,}", f"{g.deleted:,}", size(g.bytes), ", ".join(g.reasons)] for g in plan.groups]
+    rows = [
+        [len(g.parts), f"{g.rows:,}", f"{g.deleted:,}", size_text(g.bytes), ", ".join(g.reasons)] for g in plan.groups
+    ]
     print_rows(
         ["parts", "rows", "deleted", "bytes", "because of"], rows, f"At version {plan.version}, one commit a line"
     )
     if plan.later:
-        print_note(f"{counted(len(plan.later), 'group')} more would be left to the next call.")
+        print_note(f"{counted_noun(len(plan.later), 'group')} more would be left to the next call.")

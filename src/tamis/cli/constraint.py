@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, names, pairs
+from tamis.cli.arguments import Json, Place, Stored, column_names, key_value_pairs
 from tamis.cli.output import print_json, print_note, print_rows
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the constraint.")]
@@ -36,9 +36,9 @@ def add(
     if check is not None:
         change.add_check(name, check)
     elif primary_key is not None:
-        change.add_primary_key(name, names(primary_key))
+        change.add_primary_key(name, column_names(primary_key))
     else:
-        change.add_unique(name, names(unique))
+        change.add_unique(name, column_names(unique))
     _print_result(change.commit(), json)
 
 
@@ -65,7 +65,7 @@ def list_(table: Place, storage_option: Stored = None, json: Json = False) -> No
 def _open(table: str, storage_option: list[str] | None) -> Any:
     import tamis
 
-    return tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    return tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
 
 
 def _print_result(done: Any, json: bool) -> None:

@@ -16,8 +16,8 @@ import pyarrow as pa
 import tamis
 from tamis.cli import demo_data
 from tamis.cli.demo_queries import QUERIES, Query
-from tamis.cli.output import console, print_note
-from tamis.cli.progress import progress
+from tamis.cli.output import output_console, print_note
+from tamis.cli.progress import progress_bar
 from tamis.cli.session import spark_session
 from tamis.engine.scan import Report
 from tamis.errors import AlreadyExists
@@ -57,7 +57,7 @@ class Answer:
         }
 
 
-def run(path: str, *, weeks: int = demo_data.WEEKS, show: bool = True) -> dict[str, Any]:
+def run_demo(path: str, *, weeks: int = demo_data.WEEKS, show: bool = True) -> dict[str, Any]:
     """Create the demo's tables below ``path`` and check the queries; ``differing`` counts wrong answers.
 
     Raises ``AlreadyExists`` if ``path`` holds anything but an earlier demo.
@@ -120,7 +120,7 @@ def _fill(spark: Any, files: Path, weeks: int) -> float:
         spark.sql(f"CREATE TABLE {TABLES}{name} USING tamis AS SELECT * FROM source")
     spark.sql(_FLIGHTS)
     source = spark.read.parquet(str(files / "flights.parquet"))
-    with progress("Appending the flights of 2013 by Spark, week by week", weeks) as advance:
+    with progress_bar("Appending the flights of 2013 by Spark, week by week", weeks) as advance:
         for week in range(weeks):
             source.where(f"week = {week}").drop("week").writeTo(f"{TABLES}flights").append()
             advance(1, f"week {week + 1} of {weeks}")
@@ -172,7 +172,7 @@ def _rows(table: pa.Table) -> list[tuple[str, ...]]:
 
 
 def _show(answer: Answer) -> None:
-    out = console()
+    out = output_console()
     out.print()
     out.rule(answer.query.title, align="left")
     out.print(answer.query.where, markup=False, style="cyan")
@@ -192,7 +192,7 @@ def _close(outcome: dict[str, Any], lake: Path) -> None:
         if "spark" in a["reports"]
     )
     total = sum(a["reports"]["spark"]["bytes"]["table"] for a in answers if "spark" in a["reports"])
-    out = console()
+    out = output_console()
     out.print()
     out.rule("Done", align="left")
     out.print(

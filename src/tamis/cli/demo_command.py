@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Json
-from tamis.cli.output import fail, print_json
+from tamis.cli.output import exit_with_error, print_json
 
 
 def demo(
@@ -18,10 +18,10 @@ def demo(
     json: Json = False,
 ) -> None:
     """Load a year of real flights into a table with Spark, query it, and compare every answer with plain Spark."""
-    from tamis.cli.demo import run
+    from tamis.cli.demo import run_demo
 
-    outcome = run(path)
+    outcome = run_demo(path)
     if json:
         print_json(outcome)
     if outcome["differing"]:
-        fail(f"[DEMO_DIFFERS] {outcome['differing']} answers differ from plain Spark's.")
+        exit_with_error(f"[DEMO_DIFFERS] {outcome['differing']} answers differ from plain Spark's.")

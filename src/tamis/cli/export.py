@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, pairs
+from tamis.cli.arguments import Json, Place, Stored, key_value_pairs
 from tamis.cli.output import print_json, print_line, print_note
 
 
@@ -26,7 +26,7 @@ def export(
     """Write metadata of another format beside the data, so that its readers read the table."""
     import tamis
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
     done = held.export(format, format_version=format_version, by_id=by_id, final=final)
     for note in done.notes:
         print_note(note)

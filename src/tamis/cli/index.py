@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, names, pairs
+from tamis.cli.arguments import Json, Place, Stored, column_names, key_value_pairs
 from tamis.cli.output import print_json, print_note, print_rows
 from tamis.cli.progress import over_table
 
@@ -31,11 +31,11 @@ def create(
     json: Json = False,
 ) -> None:
     """Create a secondary index, and build it for the existing rows."""
-    from tamis.engine.secondary_index.indexed_paths import split
+    from tamis.engine.secondary_index.indexed_paths import split_definitions
 
     held = _open(table, storage_option)
     with nullcontext() if build == "deferred" else over_table(f"Building {index}", held) as advance:
-        done = held.create_index(index, split(columns), build=build, progress=advance)
+        done = held.create_index(index, split_definitions(columns), build=build, progress=advance)
     _print_result(done, json, f"Made the index {index}; {done.bytes_written:,} bytes were written.")
 
 
@@ -56,7 +56,7 @@ def repair(
     """Build the missing segments of indexes. Safe to interrupt: the next call continues."""
     held = _open(table, storage_option)
     with over_table(f"Repairing {index or 'all indexes'}", held, 1 if index else len(held.indexes())) as advance:
-        done = held.repair_index(index, list(names(segments)) if segments else None, progress=advance)
+        done = held.repair_index(index, list(column_names(segments)) if segments else None, progress=advance)
     _print_result(
         done,
         json,
@@ -78,7 +78,7 @@ def drop_segments(
     """Drop an index's entries for some segments. Queries prune these by statistics alone until a repair."""
     held = _open(table, storage_option)
     before = held.version
-    done = held.drop_index_segments(index, list(names(segments)))
+    done = held.drop_index_segments(index, list(column_names(segments)))
     _print_result(
         done,
         json,
@@ -105,7 +105,7 @@ def list_(table: Place, storage_option: Stored = None, json: Json = False) -> No
 def _open(table: str, storage_option: list[str] | None) -> Any:
     import tamis
 
-    return tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    return tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
 
 
 def _print_result(done: Any, json: bool, text: str) -> None:

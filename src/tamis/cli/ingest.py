@@ -16,8 +16,8 @@ from typing import Any
 
 import tamis
 from tamis.bridges.sources.hive_partitions import partitions_of
-from tamis.cli.ingest_files import Batch, batches, kind, load
-from tamis.cli.progress import progress
+from tamis.cli.ingest_files import Batch, commit_batches, file_kind, load_files
+from tamis.cli.progress import progress_bar
 from tamis.cli.session import spark_session
 from tamis.cli.source_folders import File, list_files
 from tamis.errors import AlreadyExists, Conflict, InvalidInput, NotFound
@@ -35,7 +35,7 @@ class Ledger:
     owners: Mapping[int, str]
 
 
-def run(
+def ingest_folder(
     path: str,
     folder: str,
     *,
@@ -51,7 +51,7 @@ def run(
     that does not fit the table, ``InvalidInput`` for a clustering that differs from the table's.
     """
     source = Path(folder).expanduser().resolve()
-    chosen, files = kind(source, list_files(source), file_format)
+    chosen, files = file_kind(source, list_files(source), file_format)
     partitions = partitions_of([file.name for file in files]).names
     table = _table(path, cluster_by, dict(storage_options or {}))
     query = f"ingest:{source}"
@@ -68,10 +68,10 @@ def run(
         return done
     with (
         spark_session() as spark,
-        progress(f"Ingesting {len(new):,} files by Spark", sum(f.size for f in new)) as advance,
+        progress_bar(f"Ingesting {len(new):,} files by Spark", sum(f.size for f in new)) as advance,
     ):
         while new:
-            batch = Batch(source, chosen, next(batches(new, batch_bytes)), partitions, read_options or {})
+            batch = Batch(source, chosen, next(commit_batches(new, batch_bytes)), partitions, read_options or {})
             rows = _append(spark, table, query, batch)
             if rows is not None:
                 done["files"] += len(batch.files)
@@ -84,14 +84,14 @@ def run(
 
 def _append(spark: Any, table: Table, query: str, batch: Batch) -> int | None:
     """Commit one batch; return its number of rows, or None if another call committed in its place."""
-    from tamis.spark.write.insert_by_path import append
+    from tamis.spark.write.insert_by_path import append_by_path
 
     epoch, mine = _ledger(table, query).epoch + 1, new_id()
     names = [f.name for f in batch.files]
     parameters = {"source": str(batch.folder), "format": batch.file_format, "files": names, "batch": mine}
-    rows = load(spark, table.refresh(), batch)
+    rows = load_files(spark, table.refresh(), batch)
     try:
-        result = append(table, rows, Operation("append", parameters, stream=(query, epoch)))
+        result = append_by_path(table, rows, Operation("append", parameters, stream=(query, epoch)))
     except Conflict:  # another call set the table's first schema
         return None
     table.refresh()

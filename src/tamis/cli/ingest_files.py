@@ -22,7 +22,7 @@ MOST_FILES = 1_000
 """The maximum number of files per commit."""
 
 
-def kind(folder: Path, files: Sequence[File], wanted: str | None) -> tuple[str, list[File]]:
+def file_kind(folder: Path, files: Sequence[File], wanted: str | None) -> tuple[str, list[File]]:
     """Return the kind of file to ingest, and the files of that kind.
 
     Raises ``InvalidInput`` for an unknown kind, or if there are several and none was requested; ``NotFound``
@@ -56,7 +56,7 @@ def kind(folder: Path, files: Sequence[File], wanted: str | None) -> tuple[str, 
     return chosen, by_kind[chosen]
 
 
-def batches(files: Sequence[File], most_bytes: int) -> Iterator[list[File]]:
+def commit_batches(files: Sequence[File], most_bytes: int) -> Iterator[list[File]]:
     """Split ``files``, in order, by bytes and number of files per commit; at least one file each."""
     batch: list[File] = []
     for f in files:
@@ -86,7 +86,7 @@ class Batch:
         return [str(self.folder / file.name) for file in self.files]
 
 
-def load(spark: Any, table: Table, batch: Batch) -> Any:
+def load_files(spark: Any, table: Table, batch: Batch) -> Any:
     """Return a DataFrame of the files' rows, typed by the table's columns if any; missing ones are NULL.
 
     A malformed record fails the batch instead of becoming NULLs. Raises ``SchemaMismatch`` naming a

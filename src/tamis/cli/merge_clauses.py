@@ -19,7 +19,7 @@ _CLAUSE = re.compile(
 _QUOTED = re.compile(rf"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|{BACKQUOTED}", re.DOTALL)
 
 
-def clauses(merge: Any, texts: Sequence[str]) -> Any:
+def add_merge_clauses(merge: Any, texts: Sequence[str]) -> Any:
     """Add a clause to ``merge`` for each text. Exits with a usage error naming an invalid one."""
     for text in texts:
         merge = _with(merge, text)

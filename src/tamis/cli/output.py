@@ -23,7 +23,7 @@ WIDE = 200
 
 
 @cache
-def console(*, stderr: bool = False) -> Any:
+def output_console(*, stderr: bool = False) -> Any:
     """Return the rich console of stdout or stderr."""
     from rich.console import Console
 
@@ -33,15 +33,15 @@ def console(*, stderr: bool = False) -> Any:
 
 def print_note(message: str) -> None:
     """Print a message for the user to stderr."""
-    console(stderr=True).print(printable(message, keep="\n"), markup=False, soft_wrap=True)
+    output_console(stderr=True).print(printable(message, keep="\n"), markup=False, soft_wrap=True)
 
 
 def print_line(message: str) -> None:
     """Print a line of the command's output to stdout."""
-    console().print(printable(message, keep="\n"), markup=False, soft_wrap=True)
+    output_console().print(printable(message, keep="\n"), markup=False, soft_wrap=True)
 
 
-def fail(message: str) -> NoReturn:
+def exit_with_error(message: str) -> NoReturn:
     """Print one line to stderr and exit with code 1."""
     print_note(message.replace("\n", " "))
     raise typer.Exit(1)
@@ -60,7 +60,7 @@ def print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
     sys.stdout.write("[]\n" if start == "[\n" else "\n]\n")
 
 
-def records(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def row_records(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """Yield the rows as mappings, converting nested Arrow maps too, including empty ones."""
     import pyarrow as pa
 
@@ -98,7 +98,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
         table.add_column(Text(printable(name)))
     for row in shown:
         table.add_row(*row)
-    console().print(table)
+    output_console().print(table)
 
 
 def print_clustering(columns: Sequence[Mapping[str, Any]]) -> None:

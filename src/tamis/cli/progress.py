@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from tamis.cli.output import console, print_note
+from tamis.cli.output import output_console, print_note
 from tamis.core.types.printable import printable
 from tamis.world import world
 
@@ -19,9 +19,9 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress(title: str, total: int) -> Iterator[Advance]:
+def progress_bar(title: str, total: int) -> Iterator[Advance]:
     """Show how much of ``total`` is done; call the yielded function with each further amount."""
-    if console(stderr=True).is_terminal:
+    if output_console(stderr=True).is_terminal:
         with _bar(title, total) as advance:
             yield advance
         return
@@ -41,7 +41,7 @@ def progress(title: str, total: int) -> Iterator[Advance]:
 @contextmanager
 def over_table(title: str, held: Any, times: int = 1) -> Iterator[Advance]:
     """Show the progress of a verb that reads the table's bytes, once or several ``times``."""
-    with progress(title, times * int(held.detail()["size_in_bytes"][0].as_py() or 0)) as advance:
+    with progress_bar(title, times * int(held.detail()["size_in_bytes"][0].as_py() or 0)) as advance:
         yield advance
 
 
@@ -56,7 +56,7 @@ def _bar(title: str, total: int) -> Iterator[Advance]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[message]}", markup=False),
     )
-    with Progress(*columns, console=console(stderr=True)) as bar:
+    with Progress(*columns, console=output_console(stderr=True)) as bar:
         task = bar.add_task(printable(title), total=total, message="")
 
         def advance(amount: int, message: str = "") -> None:

@@ -19,12 +19,20 @@ from tamis.cli.arguments import (
     Timestamp,
     Version,
     Where,
-    names,
-    pairs,
-    point,
+    column_names,
+    key_value_pairs,
     size_in,
+    version_arguments,
 )
-from tamis.cli.output import console, print_clustering, print_json, print_json_rows, print_note, print_rows, records
+from tamis.cli.output import (
+    output_console,
+    print_clustering,
+    print_json,
+    print_json_rows,
+    print_note,
+    print_rows,
+    row_records,
+)
 
 SHOWN = 20
 """Rows shown to a person by default."""
@@ -45,26 +53,31 @@ def query(
 ) -> None:
     """Print the rows that match a filter. Reads without Spark."""
     import tamis
-    from tamis.engine.scan.report.report_text import counted
+    from tamis.engine.scan.report.report_text import counted_noun
 
-    options = pairs(settings, "--set")
+    options = key_value_pairs(settings, "--set")
     most = limit if json or limit is not None else SHOWN + 1
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
     scan = held.scan(
-        where, names(select) or ("*",), limit=most, order_by=order_by, options=options, **point(version, timestamp)
+        where,
+        column_names(select) or ("*",),
+        limit=most,
+        order_by=order_by,
+        options=options,
+        **version_arguments(version, timestamp),
     )
     with scan.to_batches() as batches:
         if json:
-            print_json_rows(row for batch in batches for row in records(batch))
+            print_json_rows(row for batch in batches for row in row_records(batch))
         else:
             _show(scan.schema.names, [row for batch in batches for row in _rows(batch)], cut=limit is None)
     done = scan.report
     assert done is not None
     if report:
-        console(stderr=True).print(done)
+        output_console(stderr=True).print(done)
     else:
         print_note(
-            f"Read {done.parts.kept:,} of {counted(done.parts.total, 'part')}, "
+            f"Read {done.parts.kept:,} of {counted_noun(done.parts.total, 'part')}, "
             f"{_size(done.bytes.read - done.bytes.metadata)} of {_size(done.bytes.table)}."
         )
 
@@ -90,12 +103,17 @@ def explain(
     """Show what a query would read and why it cannot read less. Reads metadata only."""
     import tamis
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    options = pairs(settings, "--set")
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
+    options = key_value_pairs(settings, "--set")
     found = held.explain(
-        where, names(select) or ("*",), limit=limit, order_by=order_by, options=options, **point(version, timestamp)
+        where,
+        column_names(select) or ("*",),
+        limit=limit,
+        order_by=order_by,
+        options=options,
+        **version_arguments(version, timestamp),
     )
-    print_json(found.as_dict()) if json else console().print(found)
+    print_json(found.as_dict()) if json else output_console().print(found)
     found.guard(max_parts, size_in(max_bytes, "--max-bytes"))
 
 
@@ -109,8 +127,12 @@ def describe(
     """Show a table's version, size, clustering, columns with their bounds, and properties."""
     import tamis
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"), **point(version, timestamp))
-    detail, columns = next(records(held.detail())), held.metadata("columns").to_pylist()
+    held = tamis.open(
+        table,
+        storage_options=key_value_pairs(storage_option, "--storage-option"),
+        **version_arguments(version, timestamp),
+    )
+    detail, columns = next(row_records(held.detail())), held.metadata("columns").to_pylist()
     if json:
         more = {"exports": held.exports().to_pylist(), "sources": held.metadata("sources").to_pylist()}
         print_json({**detail, **more, "columns": columns})
@@ -139,10 +161,10 @@ def history(table: Place, limit: Limit = None, storage_option: Stored = None, js
     """List the commits, newest first. --json gives more details of each."""
     import tamis
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
     commits = held.history(limit)
     if json:
-        print_json_rows(row | {"parameters": parsed(row["parameters"])} for row in records(commits))
+        print_json_rows(row | {"parameters": parsed(row["parameters"])} for row in row_records(commits))
     else:
         shown = commits.select(
             ["version", "timestamp", "operation", "filter", "parts_added", "rows_added", "bytes_added"]
@@ -157,10 +179,10 @@ def _show(columns: list[str], rows: list[list[Any]], *, cut: bool) -> None:
 
 
 def _rows(table: Any) -> Iterator[list[Any]]:
-    return (list(row.values()) for row in records(table))
+    return (list(row.values()) for row in row_records(table))
 
 
 def _size(count: int) -> str:
-    from tamis.engine.scan.report.report_text import size
+    from tamis.engine.scan.report.report_text import size_text
 
-    return size(count)
+    return size_text(count)

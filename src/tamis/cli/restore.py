@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Limit, Place, Stored, names, pairs
-from tamis.cli.output import print_json, print_json_rows, print_line, print_note, print_rows, records
+from tamis.cli.arguments import Json, Limit, Place, Stored, column_names, key_value_pairs
+from tamis.cli.output import print_json, print_json_rows, print_line, print_note, print_rows, row_records
 
 SHOWN = 20
 """Changed rows shown to a person by default."""
@@ -28,9 +28,9 @@ def restore(
 ) -> None:
     """Restore the rows of an earlier version under the current schema, in one commit. Copies no file."""
     import tamis
-    from tamis.engine.scan.report.report_text import counted
+    from tamis.engine.scan.report.report_text import counted_noun
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
     print_note(f"Restoring version {version} …")
     done = held.restore(version, allow_dropped_columns=allow_dropped_columns)
     if json:
@@ -39,7 +39,7 @@ def restore(
         print_line(f"The rows of version {version} are there already.")
     else:
         print_line(
-            f"{counted(done.rows_inserted, 'row')} came back, {done.rows_deleted:,} left. Version {done.version}."
+            f"{counted_noun(done.rows_inserted, 'row')} came back, {done.rows_deleted:,} left. Version {done.version}."
         )
 
 
@@ -67,11 +67,11 @@ def changes(
     """Print the rows that were inserted, deleted and updated between two versions."""
     import tamis
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    found = held.changes(after, until, keys=names(keys), net=net)
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
+    found = held.changes(after, until, keys=column_names(keys), net=net)
     print_note(f"Changes after version {after} …")
     most = SHOWN if limit is None and not json else limit
-    rows = islice((row for batch in found.to_batches() for row in records(batch)), most)
+    rows = islice((row for batch in found.to_batches() for row in row_records(batch)), most)
     if json:
         print_json_rows(rows)
         return

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs
+from tamis.cli.arguments import Json, Place, Stored, Where, column_names, key_value_pairs
 from tamis.cli.output import print_json, print_line
 from tamis.cli.progress import over_table
 
@@ -40,7 +40,7 @@ def update(
     """Set columns to new values in the rows that match a filter."""
     held, chosen = _open(table, storage_option), _chosen(where, every)
     with over_table("Updating", held) as advance:
-        done = held.update(pairs(values, "--set"), chosen, all_rows=every, progress=advance)
+        done = held.update(key_value_pairs(values, "--set"), chosen, all_rows=every, progress=advance)
     _print_result(done, json)
 
 
@@ -57,7 +57,7 @@ def upsert(
 
     held = _open(table, storage_option)
     with rows_of(source, format, held.schema) as rows, over_table("Upserting", held) as advance:
-        done = held.upsert(rows, on=list(names(on, whole=True)), progress=advance)
+        done = held.upsert(rows, on=list(column_names(on, whole=True)), progress=advance)
     _print_result(done, json)
 
 
@@ -80,19 +80,19 @@ def merge(
     json: Json = False,
 ) -> None:
     """Update, delete and insert rows by the rows of a file, with the clauses of a MERGE."""
-    from tamis.cli.merge_clauses import clauses
+    from tamis.cli.merge_clauses import add_merge_clauses
     from tamis.cli.row_file import rows_of
 
     held = _open(table, storage_option)
     with rows_of(source, format, held.schema) as rows, over_table("Merging", held) as advance:
-        done = clauses(held.merge(rows, on=on), when).execute(progress=advance)
+        done = add_merge_clauses(held.merge(rows, on=on), when).execute(progress=advance)
     _print_result(done, json)
 
 
 def _open(table: str, storage_option: list[str] | None) -> Any:
     import tamis
 
-    return tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    return tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
 
 
 def _chosen(where: str | None, every: bool) -> str | None:
@@ -103,13 +103,15 @@ def _chosen(where: str | None, every: bool) -> str | None:
 
 
 def _print_result(done: Any, json: bool) -> None:
-    from tamis.engine.scan.report.report_text import counted
+    from tamis.engine.scan.report.report_text import counted_noun
 
     if json:
         print_json(done.as_dict())
         return
-    changes = (f"{counted(getattr(done, f'rows_{how}'), 'row')} {how}" for how in ("inserted", "updated", "deleted"))
+    changes = (
+        f"{counted_noun(getattr(done, f'rows_{how}'), 'row')} {how}" for how in ("inserted", "updated", "deleted")
+    )
     print_line(
-        f"{', '.join(changes)}; {counted(done.parts_read, 'part')} read, "
+        f"{', '.join(changes)}; {counted_noun(done.parts_read, 'part')} read, "
         f"{done.parts_removed:,} removed, {done.parts_added:,} added. Version {done.version}."
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, names, pairs
+from tamis.cli.arguments import Json, Place, Stored, column_names, key_value_pairs
 from tamis.cli.output import print_json, print_note, print_rows
 
 New = Annotated[
@@ -21,7 +21,7 @@ def show(table: Place, storage_option: Stored = None, json: Json = False) -> Non
     """List the table's schemas, what each one changed, and how many parts still have it."""
     import tamis
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
     rows = held.metadata("schemas").to_pylist()
     if json:
         print_json([{name: value for name, value in row.items() if name != "json"} for row in rows])
@@ -60,10 +60,14 @@ def cluster(
     """Change the columns that later writes sort by. Existing parts are sorted when they are compacted."""
     import tamis
 
-    chosen = names(columns)
+    chosen = column_names(columns)
     if bool(chosen) == none:
         raise typer.BadParameter("Give columns, or --none.", param_hint="COLUMNS")
-    change = tamis.open(table, storage_options=pairs(storage_option, "--storage-option")).alter().cluster_by(chosen)
+    change = (
+        tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
+        .alter()
+        .cluster_by(chosen)
+    )
     done = change.dry_run() if dry_run else change.commit()
     if json:
         print_json({**done.as_dict(), "dry_run": dry_run})
@@ -74,15 +78,15 @@ def cluster(
 
 def _evolve(table: str, schema: str, storage_option: list[str] | None, json: bool, *, dry_run: bool) -> None:
     import tamis
-    from tamis.core.expr.column_definitions import columns
+    from tamis.core.expr.column_definitions import parse_columns
     from tamis.core.schema import Evolution
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    planned = held.compare_and_evolve_schema(held.schema_id, columns(schema), dry_run=True)
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
+    planned = held.compare_and_evolve_schema(held.schema_id, parse_columns(schema), dry_run=True)
     assert isinstance(planned, Evolution)
     shown = planned.as_dict()
     if not dry_run:
-        shown["schema_id"] = held.compare_and_evolve_schema(held.schema_id, columns(schema))
+        shown["schema_id"] = held.compare_and_evolve_schema(held.schema_id, parse_columns(schema))
     if json:
         print_json({**shown, "dry_run": dry_run})
         return

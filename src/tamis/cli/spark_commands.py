@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Stored, pairs
+from tamis.cli.arguments import Stored, key_value_pairs
 from tamis.cli.output import print_line, print_note
-from tamis.cli.spark_driver import DriverOptions, attached_session, serve, stop_signal
+from tamis.cli.spark_driver import DriverOptions, attached_session, serve_until_stopped, stop_signal
 from tamis.world import world
 
 Warehouses = Annotated[
@@ -53,7 +53,7 @@ def connect(
         start_connect_server(session)
         token = "SPARK_CONNECT_AUTHENTICATE_TOKEN" in world().environment()
         _ready(f"Spark Connect is ready: {client_address(host, port, token=token)}")
-        serve(session, stopped)
+        serve_until_stopped(session, stopped)
         stop_connect_server(session)  # not after an error: a JVM that has ended cannot be asked
 
 
@@ -74,7 +74,7 @@ def thrift(
     with stop_signal() as stopped, attached_session(options, thrift_conf(host, port), "tamis thrift") as session:
         server = start_thrift_server(session)
         _ready(f"The Thrift server is ready: jdbc:hive2://{_authority(host, port)}")
-        serve(session, stopped)
+        serve_until_stopped(session, stopped)
         server.stop()
 
 
@@ -90,7 +90,7 @@ def sql(
 
     Rows are printed as spark-sql prints them, separated by tabs. The first error of a script ends it.
     """
-    from tamis.cli.sql_shell import interactive, quiet_log, run_script
+    from tamis.cli.sql_shell import quiet_log, run_script, run_shell
 
     options = _options(warehouse, storage_option, conf, master)
     if execute is not None and file is not None:
@@ -100,7 +100,7 @@ def sql(
         script = sys.stdin.read()
     with quiet_log() as quiet, attached_session(options.with_defaults(quiet), {}, "tamis sql") as session:
         if script is None:
-            interactive(session)
+            run_shell(session)
         else:
             run_script(session, script)
 
@@ -132,7 +132,10 @@ def _options(
     warehouses: list[str] | None, storage: list[str] | None, conf: list[str] | None, master: str | None
 ) -> DriverOptions:
     return DriverOptions(
-        pairs(warehouses, "--warehouse"), pairs(storage, "--storage-option"), pairs(conf, "--conf"), master
+        key_value_pairs(warehouses, "--warehouse"),
+        key_value_pairs(storage, "--storage-option"),
+        key_value_pairs(conf, "--conf"),
+        master,
     )
 
 

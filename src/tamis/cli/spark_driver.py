@@ -85,7 +85,7 @@ def stop_signal() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def serve(session: Any, stopped: threading.Event) -> None:
+def serve_until_stopped(session: Any, stopped: threading.Event) -> None:
     """Wait for ``stopped``. Raises ``StoreUnavailable`` (``JVM_LOST``) if the JVM ends first."""
     java = session.sparkContext._gateway.proc
     while not stopped.wait(LOOK_SECONDS):

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from importlib.resources import as_file, files
 from typing import Any
 
-from tamis.cli.output import fail, print_note
+from tamis.cli.output import exit_with_error, print_note
 from tamis.cli.spark_errors import first_line, is_spark_error
 from tamis.core.types.printable import printable
 from tamis.errors import TamisError
@@ -38,10 +38,10 @@ def run_script(session: Any, text: str) -> None:
     for statement in split_statements(session, text):
         problem = _run(session, statement)
         if problem is not None:
-            fail(problem)
+            exit_with_error(problem)
 
 
-def interactive(session: Any) -> None:
+def run_shell(session: Any) -> None:
     """Read statements that end with a semicolon from the terminal until ``quit``, ``exit`` or end of input."""
     with suppress(ImportError):  # not on every system; without it, lines cannot be edited
         import readline  # noqa: F401  # input() uses it once it is loaded

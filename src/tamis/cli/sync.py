@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, pairs
+from tamis.cli.arguments import Json, Place, Stored, key_value_pairs
 from tamis.cli.output import print_json, print_line, print_note
 
 
@@ -31,17 +31,17 @@ def sync(
 ) -> None:
     """Take what happened to the source that a table follows: each of its new versions becomes a commit."""
     import tamis
-    from tamis.engine.scan.report.report_text import counted
+    from tamis.engine.scan.report.report_text import counted_noun
 
-    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    held = tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option"))
     print_note("Synchronizing …")
-    done = held.sync(skip_history=skip_history, source_options=pairs(source_option, "--source-option"))
+    done = held.sync(skip_history=skip_history, source_options=key_value_pairs(source_option, "--source-option"))
     if json:
         print_json(done.as_dict())
     elif not done.commits:
         print_line(f"Nothing new: the source is at version {done.source_version}.")
     else:
         print_line(
-            f"{counted(done.commits, 'version')} taken, up to {done.source_version}. "
-            f"{counted(done.files_added, 'file')} came, {done.files_removed:,} left. Version {done.version}."
+            f"{counted_noun(done.commits, 'version')} taken, up to {done.source_version}. "
+            f"{counted_noun(done.files_added, 'file')} came, {done.files_removed:,} left. Version {done.version}."
         )

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, pairs
+from tamis.cli.arguments import Json, Place, Stored, key_value_pairs
 from tamis.cli.output import print_json, print_line, print_note, print_rows
-from tamis.cli.progress import progress
+from tamis.cli.progress import progress_bar
 
 SHOWN = 20
 """Objects of a dry run shown to a person."""
@@ -49,12 +49,15 @@ def vacuum(
     Only lists them unless --yes is given.
     """
     import tamis
-    from tamis.engine.scan.report.report_text import counted, size
+    from tamis.engine.scan.report.report_text import counted_noun, size_text
 
-    held, keep = tamis.open(table, storage_options=pairs(storage_option, "--storage-option")), length(retention)
+    held, keep = (
+        tamis.open(table, storage_options=key_value_pairs(storage_option, "--storage-option")),
+        length(retention),
+    )
     done = held.vacuum(keep, below_retention=below_retention)
     if yes:
-        with progress(f"Removing {len(done.objects):,} objects", done.bytes) as advance:
+        with progress_bar(f"Removing {len(done.objects):,} objects", done.bytes) as advance:
             done = held.vacuum(keep, dry_run=False, below_retention=below_retention, progress=advance)
     if json:
         print_json({**done.as_dict(), "paths": done.objects["path"].to_pylist()})
@@ -63,12 +66,12 @@ def vacuum(
         shown = done.objects.slice(0, SHOWN).to_pylist()
         print_rows(
             ["object", "size", "days old", "why"],
-            [[r["path"], size(r["bytes"]), f"{r['age_seconds'] / 86400:.1f}", r["reason"]] for r in shown],
+            [[r["path"], size_text(r["bytes"]), f"{r['age_seconds'] / 86400:.1f}", r["reason"]] for r in shown],
         )
     verb = "Removed" if yes else "Would remove"
-    failed = f" {counted(done.failed, 'object')} could not be removed." if done.failed else ""
+    failed = f" {counted_noun(done.failed, 'object')} could not be removed." if done.failed else ""
     print_line(
-        f"{verb} {counted(len(done.objects), 'object')}, {size(done.bytes)}. "
+        f"{verb} {counted_noun(len(done.objects), 'object')}, {size_text(done.bytes)}. "
         f"Versions from {done.oldest_version} on stay readable.{failed}"
     )
     if not yes and len(done.objects):

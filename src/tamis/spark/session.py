@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tamis.engine.scan.scan_options import items
+from tamis.engine.scan.scan_options import mapping_items
 from tamis.errors import AlreadyExists, InvalidInput
-from tamis.spark.catalog.catalog import Catalog, interfaces
-from tamis.spark.catalog.path_source import register
+from tamis.spark.catalog.catalog import Catalog, catalog_interfaces
+from tamis.spark.catalog.path_source import register_source
 from tamis.spark.catalog.spark_caches import watch_spark_caches
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.executors.worker_python import choose_python
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.options.hadoop_options import session_store
 from tamis.spark.sql.statements import extend_parser
@@ -37,8 +37,8 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
     """
     check_classic(spark)
     _check_name(name)
-    java = bridge(spark)
-    root = session_store(java, spark, warehouse, dict(items(storage_options or {}, "storage_options")))
+    java = bridge_of(spark)
+    root = session_store(java, spark, warehouse, dict(mapping_items(storage_options or {}, "storage_options")))
     _check_folder(root)
     application = spark.sparkContext.applicationId
     known = java.registered_catalog(name)
@@ -51,8 +51,10 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
         if other is not None and other != java.catalog_class:
             raise _taken(name, other)
         catalog = Catalog(java, name, Warehouse(root), application)
-        class_name = java.register_catalog(name, java.implement(interfaces(java), catalog), interfaces(java))
-    register(java)
+        class_name = java.register_catalog(
+            name, java.implement(catalog_interfaces(java), catalog), catalog_interfaces(java)
+        )
+    register_source(java)
     extend_parser(java, spark)
     watch_spark_caches(java)
     register_table_changes(java, spark)

@@ -12,10 +12,10 @@ from tamis.bridges.adoption.log_sources import check_options, read_log_source
 from tamis.bridges.sources.parquet_folder import parquet_folder
 from tamis.bridges.sources.source_kinds import ICEBERG, PARQUET, source_kind
 from tamis.bridges.sources.source_table import SourceTable
-from tamis.core.expr.column_definitions import columns
+from tamis.core.expr.column_definitions import parse_columns
 from tamis.core.types import DataType, Schema
 from tamis.core.types.arrow import from_arrow_schema
-from tamis.engine.scan.scan_options import items
+from tamis.engine.scan.scan_options import mapping_items
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Operation
 from tamis.storage.commit_log import create as create_state
@@ -60,7 +60,7 @@ def adopt(
     ``CorruptData`` naming the file or column that does not fit; then nothing was written.
     """
     asked = AdoptionOptions(mode, dry_run, partition_types, binary_as_string, follow, source_options, properties)
-    store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
+    store = open_store(scan_request.checked_path(path), dict(mapping_items(storage_options or {}, "storage_options")))
     table, adoption = adopt_into(store, source, asked)
     return adoption if table is None else table
 
@@ -86,7 +86,7 @@ def adopt_into(store: Store, source: str | os.PathLike[str], asked: AdoptionOpti
     mode = _mode(asked.mode, follow=following)
     types = {} if asked.partition_types is None else _types(asked.partition_types)
     texts = scan_request.checked_flag("binary_as_string", asked.binary_as_string)
-    given = dict(items(asked.source_options or {}, "source_options"))
+    given = dict(mapping_items(asked.source_options or {}, "source_options"))
     text = os.fspath(scan_request.checked_path(source))
     table = _from_log(store, text, given, follow=following)
     if table is None:
@@ -131,7 +131,7 @@ def _mode(given: str, *, follow: bool) -> str:
 
 
 def _types(text: str) -> dict[str, DataType]:
-    return {f.name: f.type for f in from_arrow_schema(columns(text))}
+    return {f.name: f.type for f in from_arrow_schema(parse_columns(text))}
 
 
 def _from_log(store: Store, source: str, given: dict[str, Any], *, follow: bool) -> SourceTable | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.expr import parse_value
-from tamis.core.expr.column_definitions import columns
+from tamis.core.expr.column_definitions import parse_columns
 from tamis.core.expr.generated_columns import added_column
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution
@@ -17,10 +17,10 @@ from tamis.core.types import DataType, Field, Schema
 from tamis.core.types.arrow import from_arrow_field, from_arrow_type
 from tamis.core.types.defaults import initial_json
 from tamis.core.types.identifiers import split_path
-from tamis.engine.operations.rows.store_assignment import assigned
+from tamis.engine.operations.rows.store_assignment import assigned_value
 from tamis.engine.operations.schema.alter import Alteration
 from tamis.engine.operations.schema.constraint_definitions import asked_check, asked_key
-from tamis.engine.operations.schema.evolve import outcome
+from tamis.engine.operations.schema.evolve import describe_outcome
 from tamis.engine.part_writer.column_defaults import default_scalar
 from tamis.engine.scan.column_selection import names_of
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
@@ -192,7 +192,7 @@ class Alter:
         """
         after = self._alteration.commit()
         self._adopt(after)
-        return replace(outcome(self._before.head, after.head), version=after.version)
+        return replace(describe_outcome(self._before.head, after.head), version=after.version)
 
     def _path(self, name: Any) -> Path:
         """Return a tuple as is; resolve text by ``Schema.named``, or split it if the column is new."""
@@ -229,7 +229,7 @@ def _type(given: Any, name: str) -> DataType:
     if isinstance(given, pa.DataType):
         return from_arrow_type(given)
     if isinstance(given, str):
-        made = columns(f"c {given}")
+        made = parse_columns(f"c {given}")
         field = from_arrow_field(made.field(0))
         if len(made) == 1 and field.computed:
             raise added_column(replace(field, name=name))
@@ -265,7 +265,7 @@ def _default(sql: str, data_type: DataType, name: str) -> pa.Scalar:
     value = default_scalar(sql, data_type, name)
     if not data_type.children and value.is_valid:
         try:
-            assigned(parse_value(sql, Schema(())), Field(name, data_type), "UTC", sql)
+            assigned_value(parse_value(sql, Schema(())), Field(name, data_type), "UTC", sql)
         except SchemaMismatch as error:
             raise InvalidInput(
                 f"The default {sql!r}: {error.message}", code="BAD_DEFAULT", name=name, remedy=error.remedy

@@ -18,8 +18,8 @@ from pyarrow import fs
 
 from tamis.engine.scan import Scan
 from tamis.errors import InvalidInput
-from tamis.table.expression_filters import NO_FILTER, columns_of, implied
-from tamis.table.narrowed_scan import narrowed
+from tamis.table.expression_filters import NO_FILTER, columns_of, implied_conjuncts
+from tamis.table.narrowed_scan import narrow_scan
 
 _NO_FILE = "/dev/null/Tamis reads the rows of this dataset: call its scanner() or to_table()"
 
@@ -57,13 +57,13 @@ class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has n
 
     def _narrowed(self, columns: Any, condition: pc.Expression | None) -> tuple[Scan, pc.Expression | None]:
         """Return a scan of the columns that are needed, and the filter that pyarrow has to evaluate on its rows."""
-        found = NO_FILTER if condition is None else implied(condition, self._scan.reader)
+        found = NO_FILTER if condition is None else implied_conjuncts(condition, self._scan.reader)
         left = None if found.exact else condition
         needed = _needed(columns, left)
         names = self._scan.reader.names
         # pyarrow also takes dotted paths: which column they lead into is left to it.
         chosen = names if needed is None or not needed.issubset(names) else [n for n in names if n in needed]
-        return narrowed(self._scan, chosen, found.conjuncts), left
+        return narrow_scan(self._scan, chosen, found.conjuncts), left
 
     def _refused(self, method: str) -> NoReturn:
         raise InvalidInput(

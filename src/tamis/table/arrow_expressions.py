@@ -16,7 +16,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.table.foreign_expressions import Constant, Name, Node, Operation, both, other, set_constants
+from tamis.table.foreign_expressions import (
+    Constant,
+    Name,
+    Node,
+    Operation,
+    and_operation,
+    other_operation,
+    set_constants,
+)
 
 _COMPARISONS = {
     "equal": "eq",
@@ -38,7 +46,7 @@ def decoded(expression: pc.Expression) -> Node:
         row = file.read_all()
         entries = _metadata(file.schema)
     except (pa.ArrowException, AttributeError, IndexError, TypeError, ValueError):
-        return other(str(expression))
+        return other_operation(str(expression))
     return _node(entries, row, *next(entries))
 
 
@@ -69,7 +77,7 @@ def _node(entries: Iterator[tuple[str, str]], row: pa.Table, key: str, value: st
         return constant(row.column(int(value))[0])
     if key == "nested_field_ref":
         inner = [_node(entries, row, *next(entries)) for _ in range(int(value))]
-        return other("a nested field", *inner[:1])
+        return other_operation("a nested field", *inner[:1])
     assert key == "call", key
     args: list[Node] = []
     options: dict[str, Any] = {}
@@ -97,25 +105,25 @@ def _operation(name: str, args: list[Node], options: dict[str, Any]) -> Node:
         return Operation("is_null", tuple(args), text=name)
     if name == "is_in" and len(args) == 1 and isinstance(args[0], Name):
         return _member(args[0], options["value_set"].values, options["null_matching_behavior"].as_py())
-    return other(name, *args)
+    return other_operation(name, *args)
 
 
 def _member(column: Name, values: pa.Array, nulls: int) -> Node:
     """Return ``is_in`` in the terms of SQL. It is never NULL: a NULL is in the set, or it is not."""
     constants = set_constants(values)
     if nulls not in {_MATCH, _SKIP} or constants is None:
-        return other("is_in", column)
+        return other_operation("is_in", column)
     there = Operation("in", (column,), constants, "is_in")
     if nulls == _MATCH and values.null_count:
         return Operation("or", (Operation("is_null", (column,)), there))
-    return both(Operation("is_not_null", (column,)), there)
+    return and_operation(Operation("is_not_null", (column,)), there)
 
 
 def constant(scalar: pa.Scalar) -> Node:
     """Return the constant that ``scalar`` is; ``other`` for NULL, and for types that are not compared alike."""
     kind = scalar.type
     if not scalar.is_valid:
-        return other("a comparison with NULL")
+        return other_operation("a comparison with NULL")
     if pa.types.is_boolean(kind):
         return Constant("boolean", scalar.as_py())
     if pa.types.is_integer(kind):
@@ -130,6 +138,6 @@ def constant(scalar: pa.Scalar) -> Node:
         try:
             micros = scalar.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py()
         except pa.ArrowInvalid:  # finer than microseconds, or out of their range
-            return other(f"a constant of the type {kind}")
+            return other_operation(f"a constant of the type {kind}")
         return Constant("local time" if kind.tz is None else "instant", micros)
-    return other(f"a constant of the type {kind}")
+    return other_operation(f"a constant of the type {kind}")

@@ -16,7 +16,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def constraints(snapshot: Snapshot) -> pa.Table:
+def constraint_rows(snapshot: Snapshot) -> pa.Table:
     """Return name, kind, columns, expression of a CHECK, whether it is enforced, and the definition as SQL."""
     schema = snapshot.schema or Schema(())
     rows = [

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import Call, Column, Expr, Literal, Literals, bound, call, conjuncts
+from tamis.core.expr import Call, Column, Expr, Literal, Literals, column_by_ids, conjuncts_of, make_call
 from tamis.core.types import (
     BOOLEAN,
     BYTE,
@@ -74,7 +74,7 @@ def is_foreign(row_filter: object) -> bool:
     return isinstance(row_filter, pc.Expression) or _is_polars(row_filter)
 
 
-def translated(row_filter: Any, schema: Schema) -> Expr:
+def translated_filter(row_filter: Any, schema: Schema) -> Expr:
     """Return the filter that is true, false and NULL for the same rows as a pyarrow or Polars expression.
 
     Raises ``NotFound`` for an unknown column, ``InvalidInput`` (``UNTRANSLATABLE_FILTER``) naming the part that
@@ -95,14 +95,14 @@ def translated(row_filter: Any, schema: Schema) -> Expr:
         ) from None
 
 
-def implied(row_filter: Any, schema: Schema) -> ImpliedFilter:
+def implied_conjuncts(row_filter: Any, schema: Schema) -> ImpliedFilter:
     """Return those conjuncts of a pyarrow or Polars expression that translate exactly."""
     tree, nan_is_greatest = _tree(row_filter)
     found: list[Expr] = []
     exact = True
     for part in parts_of(tree):
         try:
-            found.extend(conjuncts(_Translation(schema, nan_is_greatest).predicate(part)))
+            found.extend(conjuncts_of(_Translation(schema, nan_is_greatest).predicate(part)))
         except (Untranslatable, LookupError):  # the library itself evaluates this part, or finds no such column
             exact = False
     # Columns are found here in any case, and in the libraries by their exact names only: the error is theirs.
@@ -189,7 +189,7 @@ class _Translation:
 
     def _column(self, name: Name) -> Column:
         field = self._schema.find((name.name,))[0]
-        return bound(self._schema, (field.id,))
+        return column_by_ids(self._schema, (field.id,))
 
     def _kind(self, name: str, data_type: DataType) -> str:
         if data_type not in _KINDS:
@@ -199,7 +199,7 @@ class _Translation:
     def _made(self, function: str, *args: Expr) -> Expr:
         if function in {"and", "or"} and len(args) != 2:
             return reduce(lambda a, b: self._made(function, a, b), args)
-        made = call(function, *args)
+        made = make_call(function, *args)
         assert isinstance(made, Call | Literal | Column), made
         return made
 

@@ -53,12 +53,12 @@ def set_constants(values: pa.Array) -> pa.Array | None:
         return None
 
 
-def other(text: str, *args: Node) -> Operation:
+def other_operation(text: str, *args: Node) -> Operation:
     """Return an operation that has no counterpart here."""
     return Operation("other", args, text=text)
 
 
-def both(*args: Node) -> Operation:
+def and_operation(*args: Node) -> Operation:
     return Operation("and", args)
 
 

@@ -74,7 +74,7 @@ class IndexVerbs:
 
     def indexes(self) -> list[index_operations.IndexInfo]:
         """List the indexes: columns, size, covered segments, and missing segments with the reason."""
-        return index_operations.indexes(self._latest())
+        return index_operations.list_indexes(self._latest())
 
     def _index(self, verb: Callable[..., tuple[Snapshot, Result]], *arguments: Any, **more: Any) -> Result:
         self._writable()

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import Call, Expr, Literals, bound, call
+from tamis.core.expr import Call, Expr, Literals, column_by_ids, make_call
 from tamis.core.types import DataType, Decimal, Field, Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.char_values import char_length, without_lengths
-from tamis.engine.part_writer.arrow_casts import fit
-from tamis.engine.part_writer.plain_arrays import plain
-from tamis.engine.scan.column_selection import find
+from tamis.engine.part_writer.arrow_casts import fit_array
+from tamis.engine.part_writer.plain_arrays import to_plain
+from tamis.engine.scan.column_selection import find_fields
 from tamis.errors import InvalidInput, TamisError
 
 
@@ -33,9 +33,9 @@ def parse_keys(keys: Mapping[str, Any] | None, schema: Schema) -> tuple[Expr, ..
 
 
 def _among(schema: Schema, name: str, given: Any) -> Expr:
-    path = find(schema, name)
-    column = bound(schema, tuple(f.id for f in path))
-    made = call("in", column, Literals(column.type, _values(given, path[-1], name)))
+    path = find_fields(schema, name)
+    column = column_by_ids(schema, tuple(f.id for f in path))
+    made = make_call("in", column, Literals(column.type, _values(given, path[-1], name)))
     if not isinstance(made, Call):
         raise _bad(name, f"Column {name!r} is {column.type}, which has no keys")
     return made
@@ -48,8 +48,8 @@ def _values(given: Any, field: Field, name: str) -> pa.Array:
     """
     array, kind = _array(given, name), without_lengths(field.type)
     try:
-        array = plain(array).unique().drop_null()
-        found = fit(_held(array, kind), Field(field.name, kind, id=field.id), name).drop_null()
+        array = to_plain(array).unique().drop_null()
+        found = fit_array(_held(array, kind), Field(field.name, kind, id=field.id), name).drop_null()
         length = char_length(field.type)
         return found if length is None else _padded_keys(found, length)
     except (TamisError, pa.ArrowException):

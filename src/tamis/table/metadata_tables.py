@@ -13,19 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.pruning import ColumnEvidence
-from tamis.core.schema import difference
+from tamis.core.schema import schema_changes
 from tamis.core.stats import TableEvidence
 from tamis.core.stats.statistics_columns import DROPPED, EXCESS
 from tamis.core.types import Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.layout.clustering_quality import Clustering
-from tamis.engine.operations.layout.compaction_candidates import figures
-from tamis.engine.operations.layout.index_operations import indexes as list_indexes
+from tamis.engine.operations.layout.compaction_candidates import overlap_figures
+from tamis.engine.operations.layout.index_operations import list_indexes
 from tamis.errors import NotFound
 from tamis.storage.commit_log import Snapshot, history, ordered_now
 from tamis.storage.object_store import Store
-from tamis.table.constraint_table import constraints
-from tamis.table.source_listing import source_lines, sources
+from tamis.table.constraint_table import constraint_rows
+from tamis.table.source_listing import source_lines, source_rows
 from tamis.table.table_definition import PENDING
 
 _UTC = pa.timestamp("us", tz="UTC")
@@ -97,7 +97,7 @@ def schemas(_: Store, snapshot: Snapshot) -> pa.Table:
             "current": s is known[-1],
             "columns": str(s).replace("\n", ", "),
             "json": json.dumps(s.to_json()),
-            "changes": list(difference(known[at - 1] if at else None, s)),
+            "changes": list(schema_changes(known[at - 1] if at else None, s)),
             "parts": live.get(s.schema_id, 0),
         }
         for at, s in enumerate(known)
@@ -156,8 +156,8 @@ def detail(store: Store, snapshot: Snapshot) -> pa.Table:
         "version": snapshot.version,
         "schema_id": head.schema.schema_id if head.schema else None,
         "oldest_schema_id": min(_parts_by_schema(snapshot), default=None),
-        "clustering_columns": clustering(snapshot),
-        "clustering": [{**_figures(c), "picture": c.picture()} for c in figures(snapshot)],
+        "clustering_columns": clustering_names(snapshot),
+        "clustering": [{**_figures(c), "picture": c.picture()} for c in overlap_figures(snapshot)],
         "data_format": head.format,
         "num_segments": len(segments_),
         "num_parts": totals["parts"],
@@ -165,7 +165,7 @@ def detail(store: Store, snapshot: Snapshot) -> pa.Table:
         "size_in_bytes": totals["bytes"],
         **_trimmed_statistics(snapshot),
         "properties": [(k, v) for k, v in head.properties.items() if k != PENDING],
-        "constraints": [f"{row['name']}: {row['definition']}" for row in constraints(snapshot).to_pylist()],
+        "constraints": [f"{row['name']}: {row['definition']}" for row in constraint_rows(snapshot).to_pylist()],
         "sources": source_lines(snapshot),
         "reader_features": list(head.reader_features),
         "writer_features": list(head.writer_features),
@@ -181,7 +181,7 @@ def _trimmed_statistics(snapshot: Snapshot) -> dict[str, int]:
     }
 
 
-def clustering(snapshot: Snapshot) -> list[str]:
+def clustering_names(snapshot: Snapshot) -> list[str]:
     """Return the current names of the clustering columns."""
     head = snapshot.head
     if head.schema is None:
@@ -202,8 +202,8 @@ TABLES: dict[str, Callable[[Store, Snapshot], pa.Table]] = {
     "columns": columns,
     "schemas": schemas,
     "indexes": lambda _, snapshot: indexes(snapshot),
-    "constraints": lambda _, snapshot: constraints(snapshot),
-    "sources": lambda _, snapshot: sources(snapshot),
+    "constraints": lambda _, snapshot: constraint_rows(snapshot),
+    "sources": lambda _, snapshot: source_rows(snapshot),
 }
 
 _COLUMNS = pa.schema(

@@ -10,7 +10,7 @@ from tamis.engine.scan import Scan
 from tamis.engine.scan.scan import Last
 
 
-def narrowed(scan: Scan, names: Sequence[str], conjuncts: Sequence[Expr]) -> Scan:
+def narrow_scan(scan: Scan, names: Sequence[str], conjuncts: Sequence[Expr]) -> Scan:
     """Return ``scan`` for these columns of its own, in its order, and for the rows that match ``conjuncts``, too.
 
     Without names it reads one column, as rows need one. ``scan`` has no limit and no order.

@@ -11,7 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.table.foreign_expressions import Constant, Name, Node, Operation, both, other, set_constants
+from tamis.table.foreign_expressions import (
+    Constant,
+    Name,
+    Node,
+    Operation,
+    and_operation,
+    other_operation,
+    set_constants,
+)
 
 _BINARY = {
     "Eq": "eq",
@@ -36,7 +44,7 @@ def decoded(expression: Any) -> Node:
     try:
         text = expression.meta.serialize(format="json")
     except Exception:  # noqa: BLE001  # Polars raises many kinds, panics among them; none of them is the user's
-        return other("an expression that Polars cannot serialize")
+        return other_operation("an expression that Polars cannot serialize")
     return _node(json.loads(text))
 
 
@@ -48,10 +56,10 @@ def _node(json_node: Any) -> Node:
             return _constant(literal)
         case {"BinaryExpr": {"left": left, "op": op, "right": right, **rest}} if not rest:
             made = (_node(left), _node(right))
-            return Operation(_BINARY[op], made, text=op) if op in _BINARY else other(op, *made)
+            return Operation(_BINARY[op], made, text=op) if op in _BINARY else other_operation(op, *made)
         case {"Function": {"input": list(given), "function": {"Boolean": function}, **rest}} if not rest:
             return _function(given, function)
-    return other(next(iter(json_node), "?") if isinstance(json_node, dict) else str(json_node))
+    return other_operation(next(iter(json_node), "?") if isinstance(json_node, dict) else str(json_node))
 
 
 def _function(given: list[Any], function: Any) -> Node:
@@ -60,7 +68,7 @@ def _function(given: list[Any], function: Any) -> Node:
             return Operation(_UNARY[name], (_node(one),), text=name)
         case ({"IsBetween": {"closed": str(closed)}}, [value, low, high]) if closed in _BOUNDS:
             above, below = _BOUNDS[closed]
-            return both(
+            return and_operation(
                 Operation(above, (_node(value), _node(low)), text="is_between"),
                 Operation(below, (_node(value), _node(high)), text="is_between"),
             )
@@ -69,7 +77,7 @@ def _function(given: list[Any], function: Any) -> Node:
             if values is not None and len(values):
                 return Operation("in", (Name(name),), values, "is_in")
     name = function if isinstance(function, str) else next(iter(function), "?")
-    return other(str(name), *map(_node, given))
+    return other_operation(str(name), *map(_node, given))
 
 
 def _values(literal: Any) -> pa.Array | None:
@@ -109,5 +117,5 @@ def _constant(literal: Any) -> Node:
                     return Constant("local time", micros)
                 case ("Datetime", [int(micros), "Microseconds", {"inner": "UTC"}]):
                     return Constant("instant", micros)
-            return other("a comparison with NULL" if kind == "Null" else f"a constant of the type {kind}")
-    return other("a constant of another type")
+            return other_operation("a comparison with NULL" if kind == "Null" else f"a constant of the type {kind}")
+    return other_operation("a constant of another type")

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.engine.scan import Scan
-from tamis.engine.scan.scan import needed
-from tamis.table.expression_filters import NO_FILTER, ImpliedFilter, implied
-from tamis.table.narrowed_scan import narrowed
+from tamis.engine.scan.scan import import_optional
+from tamis.table.expression_filters import NO_FILTER, ImpliedFilter, implied_conjuncts
+from tamis.table.narrowed_scan import narrow_scan
 
 
 def lazy_frame(scan: Scan) -> Any:
@@ -21,7 +21,7 @@ def lazy_frame(scan: Scan) -> Any:
     Each run of a query is one scan. Those conjuncts of Polars' predicate that mean the same in Spark SQL are the
     scan's filter; if another one is left, Polars applies the whole predicate to every batch.
     """
-    polars = needed("polars")
+    polars = import_optional("polars")
     plugins = importlib.import_module("polars.io.plugins")
 
     def rows(
@@ -35,11 +35,11 @@ def lazy_frame(scan: Scan) -> Any:
         if n_rows is not None:  # of a slice below the filter: the first rows are taken of all rows
             found = ImpliedFilter((), exact=predicate is None)
         else:
-            found = NO_FILTER if predicate is None else implied(predicate, scan.reader)
+            found = NO_FILTER if predicate is None else implied_conjuncts(predicate, scan.reader)
         if found.exact:
             predicate = None
         needed = {*wanted, *([] if predicate is None else predicate.meta.root_names())}
-        read = narrowed(scan, [name for name in names if name in needed], found.conjuncts)
+        read = narrow_scan(scan, [name for name in names if name in needed], found.conjuncts)
         for batch in replace(read, limit=n_rows).encoded_batches():
             frame = _frame(polars, batch)
             if predicate is not None:

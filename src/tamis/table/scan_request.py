@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tamis.core.expr import Expr, conjuncts, parse, parse_value, short_sql, to_sql
+from tamis.core.expr import Expr, conjuncts_of, parse_predicate, parse_value, short_sql, to_sql
 from tamis.core.types import BOOLEAN, Schema
-from tamis.engine.operations.rows.store_assignment import assignable
+from tamis.engine.operations.rows.store_assignment import assignable_column
 from tamis.engine.scan import Options, Scan
-from tamis.engine.scan.column_selection import names_of, select
-from tamis.engine.scan.query_instants import bounds, micros
+from tamis.engine.scan.column_selection import names_of, select_columns
+from tamis.engine.scan.query_instants import instant_micros, instant_range
 from tamis.engine.scan.reader_fence import check_fence, null_tests_as_now
 from tamis.engine.scan.scan import Last
 from tamis.engine.scan.scan_order import parse_order
@@ -20,7 +20,7 @@ from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.commit_log.version_points import check_one, checked_version
 from tamis.storage.object_store import Store
-from tamis.table.expression_filters import is_foreign, translated
+from tamis.table.expression_filters import is_foreign, translated_filter
 from tamis.table.key_filters import parse_keys
 
 RowFilter = Any
@@ -58,7 +58,7 @@ def make_scan(
         text = " AND ".join([f"({text})" if text else "TRUE", *map(short_sql, among)]).removeprefix("TRUE AND ")
     filters = null_tests_as_now(filters, snapshot.schema or full)
     names = names_of(given.selected_fields, "selected_fields")
-    selected = full if not full.fields and names == ("*",) else select(full, names)
+    selected = full if not full.fields and names == ("*",) else select_columns(full, names)
     order = () if given.order_by is None else parse_order(given.order_by, full)
     if order and given.limit is None:
         raise InvalidInput(
@@ -79,7 +79,7 @@ def make_scan(
         options=options,
         limit=checked_limit(given.limit),
         order=order,
-        now=None if given.now is None else bounds(given.now, options.timezone),
+        now=None if given.now is None else instant_range(given.now, options.timezone),
         _last=Last(opened=opened),
     )
 
@@ -98,16 +98,18 @@ def parse_filter(
     if isinstance(row_filter, Expr):
         if row_filter.type != BOOLEAN:
             raise _bad_filter(f"The filter is {row_filter.type}, not boolean")
-        return conjuncts(row_filter), to_sql(row_filter)
+        return conjuncts_of(row_filter), to_sql(row_filter)
     if not isinstance(row_filter, str):
         raise _bad_filter(f"{row_filter!r:.100} is not a filter")
-    return conjuncts(parse(row_filter, schema or Schema(()), zone=options.timezone, ansi=options.ansi)), row_filter
+    return conjuncts_of(
+        parse_predicate(row_filter, schema or Schema(()), zone=options.timezone, ansi=options.ansi)
+    ), row_filter
 
 
 def plain_filter(row_filter: RowFilter | None, schema: Schema | None) -> str | Expr | None:
     """Return a filter as SQL text or ``Expr``. Raises the same errors as ``parse_filter``."""
     if is_foreign(row_filter):
-        return translated(row_filter, schema or Schema(()))
+        return translated_filter(row_filter, schema or Schema(()))
     plain: str | Expr | None = row_filter
     return plain
 
@@ -186,7 +188,7 @@ def meant_values(
     """
     held, current = schema or Schema(()), snapshot.schema or Schema(())
     values = parse_values(texts, held, options)
-    targets = [assignable(held, name) for name in values]
+    targets = [assignable_column(held, name) for name in values]
     check_fence(snapshot, held, replace(held, fields=tuple(targets)), [*values.values()])
     return {current.by_id[f.id].name: value for f, value in zip(targets, values.values(), strict=True)}
 
@@ -224,7 +226,7 @@ def point(version: Any, timestamp: Any) -> dict[str, int]:
     check_one(version, timestamp)
     if version is not None:
         return {"version": checked_version(version)}
-    return {} if timestamp is None else {"timestamp_micros": micros(timestamp)}
+    return {} if timestamp is None else {"timestamp_micros": instant_micros(timestamp)}
 
 
 def checked_path(path: Any) -> str:

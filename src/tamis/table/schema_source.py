@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.expr.column_definitions import columns
+from tamis.core.expr.column_definitions import parse_columns
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import InvalidInput
 from tamis.table.row_stream import arrow_stream, is_spark
@@ -21,7 +21,7 @@ def schema_from(given: Any) -> pa.Schema | None:
     if given is None or isinstance(given, pa.Schema):
         return given
     if isinstance(given, str):
-        return columns(given)
+        return parse_columns(given)
     if is_spark(given):
         types = importlib.import_module("tamis.spark.jvm_bridge.spark_types")
         return to_arrow_schema(types.from_spark(given.schema.json()))

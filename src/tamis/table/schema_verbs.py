@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.core.expr.generated_columns import added_column
-from tamis.core.schema import fence, rows_fit
-from tamis.core.schema.schema_sequence import Evolution, check_next, identical, resolved
+from tamis.core.schema import fence_reader, rows_fit
+from tamis.core.schema.schema_sequence import Evolution, check_next, is_identical, resolve_ids
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.part_writer import conform
-from tamis.engine.part_writer.conformed_batches import migrated
+from tamis.engine.part_writer import conform_batches
+from tamis.engine.part_writer.conformed_batches import migrate_batches
 from tamis.errors import InvalidInput, SchemaFenced, SchemaMismatch
 from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Snapshot, next_schema
 from tamis.storage.object_store import Store
-from tamis.table.constraint_table import constraints
+from tamis.table.constraint_table import constraint_rows
 from tamis.table.scan_request import checked_flag
 from tamis.table.table_definition import checked_schema, logical_schema, with_schema
 from tamis.world import new_id
@@ -57,7 +57,7 @@ class SchemaVerbs:
 
     def constraints(self) -> pa.Table:
         """List the constraints: name, kind, columns, expression, whether it is enforced, and the definition as SQL."""
-        return constraints(self._newest())
+        return constraint_rows(self._newest())
 
     def compare_and_evolve_schema(
         self, expected_schema_id: int | None, new_schema: pa.Schema, *, dry_run: bool = False
@@ -94,8 +94,8 @@ class SchemaVerbs:
             )
 
         if checked_flag("dry_run", dry_run):
-            return evolve.outcome(snapshot.head, plan(snapshot.head))
-        after = evolve.evolve(self._store, snapshot, plan, operation_id=new_id())
+            return evolve.describe_outcome(snapshot.head, plan(snapshot.head))
+        after = evolve.commit_schema(self._store, snapshot, plan, operation_id=new_id())
         known = _known(after.head, expected_schema_id, asked)
         if known is None or known == len(after.head.schemas) - 1:
             self._adopt(after)
@@ -143,7 +143,9 @@ class SchemaVerbs:
                 current_id=current.schema_id,
                 schema=current,
             )
-        return pa.RecordBatchReader.from_batches(to_arrow_schema(current), migrated(conform(rows, held), held, current))
+        return pa.RecordBatchReader.from_batches(
+            to_arrow_schema(current), migrate_batches(conform_batches(rows, held), held, current)
+        )
 
 
 def check_same_table(snapshot: Snapshot, table_id: str, held: Schema | None) -> None:
@@ -180,7 +182,7 @@ def check_names(snapshot: Snapshot, held: Schema | None) -> None:
     current = snapshot.schema
     if held is None or current is None or held.fields == current.fields:
         return
-    fence(current, snapshot.head.dropped, held)
+    fence_reader(current, snapshot.head.dropped, held)
     if not agree(held, current, list(held.names)):
         raise SchemaMismatch(
             "Columns were renamed since the table was opened.",
@@ -221,7 +223,7 @@ def _check_definitions(current: Schema | None, asked: Schema) -> None:
 def _known(head: Head, expected: int | None, asked: Schema) -> int | None:
     """Return the id of ``asked`` if it is the expected schema or a later one of the table, else None."""
     since = head.schemas[0 if expected is None else max(expected, 0) :]
-    return next((s.schema_id for s in reversed(since) if identical(asked, s)), None)
+    return next((s.schema_id for s in reversed(since) if is_identical(asked, s)), None)
 
 
 def _next(head: Head, expected: int | None, asked: Schema, given: pa.Schema) -> Head:
@@ -239,7 +241,7 @@ def _next(head: Head, expected: int | None, asked: Schema, given: pa.Schema) -> 
         )
     if current is None:
         return with_schema(head, given)
-    new = resolved(asked, current, head.dropped, head.highest_column_id)
+    new = resolve_ids(asked, current, head.dropped, head.highest_column_id)
     check_next(current, head.dropped, new, widen=False, presented=True)
     return next_schema(head, new)
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from tamis.bridges.adoption.source_sync import POSITION, SOURCE_VERSION
 from tamis.engine.operations.upkeep.analyze import unanalyzed_external
 from tamis.storage.commit_log import Snapshot
-from tamis.storage.commit_log.following import follows
+from tamis.storage.commit_log.following import follows_source
 
 _SCHEMA = pa.schema(
     [
@@ -18,7 +18,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def sources(snapshot: Snapshot) -> pa.Table:
+def source_rows(snapshot: Snapshot) -> pa.Table:
     """Return kind, place and version of each source, whether it is followed, and how much of it is live here.
 
     ``parts_not_analyzed`` counts the parts of which only a footer was read: ``analyze`` learns the rest.
@@ -36,7 +36,7 @@ def sources(snapshot: Snapshot) -> pa.Table:
                 "kind": one.kind,
                 "location": one.root,
                 "source_version": one.properties.get(SOURCE_VERSION),
-                "followed": follows(head) and POSITION in one.properties,
+                "followed": follows_source(head) and POSITION in one.properties,
                 "parts": len(mine),
                 "rows": (pc.sum(mine["rows"]).as_py() or 0) - (pc.sum(mine["deleted"]).as_py() or 0),
                 "bytes": pc.sum(mine["bytes"]).as_py() or 0,
@@ -48,7 +48,7 @@ def sources(snapshot: Snapshot) -> pa.Table:
 
 def source_lines(snapshot: Snapshot) -> list[str]:
     """Return a sentence for each source."""
-    return [_line(**row) for row in sources(snapshot).to_pylist()]
+    return [_line(**row) for row in source_rows(snapshot).to_pylist()]
 
 
 def _line(

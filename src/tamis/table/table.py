@@ -21,7 +21,7 @@ from tamis.engine.operations import Result
 from tamis.engine.scan import Options, Report, Scan
 from tamis.engine.scan.index_stage import check_index_options
 from tamis.engine.scan.reader_fence import check_fence, null_tests_as_now
-from tamis.engine.scan.scan_options import items
+from tamis.engine.scan.scan_options import mapping_items
 from tamis.errors import InvalidInput
 from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Operation, Snapshot, load
@@ -73,7 +73,7 @@ def create(
     argument.
     """
     head = new_head(schema_from(schema), cluster_by, format, properties or {})
-    store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
+    store = open_store(scan_request.checked_path(path), dict(mapping_items(storage_options or {}, "storage_options")))
     return Table(store, create_state(store, head, Operation("create")))
 
 
@@ -90,7 +90,7 @@ def open(  # noqa: A001  # the public name
     Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``), ``CorruptData``.
     """
     at = scan_request.point(version, timestamp)
-    store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
+    store = open_store(scan_request.checked_path(path), dict(mapping_items(storage_options or {}, "storage_options")))
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
 
@@ -354,7 +354,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         """Apply ``run`` to the newest version, and retry on later ones if concurrent commits conflict."""
         self._writable()
         check_writable(self._latest().head, self.path)
-        self._snapshot, result = operations.repeated(self._latest, run)
+        self._snapshot, result = operations.retry_conflicts(self._latest, run)
         return result
 
     def _merged(

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from tamis.core.types import Field, Schema
 from tamis.core.types.printable import printable
-from tamis.engine.scan.report.report_text import counted, size
+from tamis.engine.scan.report.report_text import counted_noun, size_text
 from tamis.storage.commit_log import Snapshot
-from tamis.table.metadata_tables import clustering
+from tamis.table.metadata_tables import clustering_names
 
 
 def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -20,9 +20,9 @@ def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
     return [
         ("table", url),
         ("version", str(snapshot.version)),
-        ("rows", f"{rows:,} in {counted(parts, 'part')}, {counted(len(segments), 'segment')}"),
-        ("size", f"{size(total)} ({snapshot.head.format})"),
-        ("clustered by", ", ".join(clustering(snapshot)) or "nothing"),
+        ("rows", f"{rows:,} in {counted_noun(parts, 'part')}, {counted_noun(len(segments), 'segment')}"),
+        ("size", f"{size_text(total)} ({snapshot.head.format})"),
+        ("clustered by", ", ".join(clustering_names(snapshot)) or "nothing"),
         *(("constraint", f"{one.name}: {one.definition(schema)}") for one in snapshot.head.constraints),
     ]
 

@@ -14,8 +14,8 @@ from tamis.core.types import NO_ID, NULL, VARIANT, DataType, Decimal, Field, Map
 from tamis.core.types.arrow import from_arrow_field
 from tamis.core.types.logical import with_children
 from tamis.engine.scan import check_places, check_properties
-from tamis.engine.scan.column_selection import find, names_of
-from tamis.engine.scan.scan_options import items
+from tamis.engine.scan.column_selection import find_fields, names_of
+from tamis.engine.scan.scan_options import mapping_items
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Head, next_schema
 from tamis.storage.files.formats import check_format, format_named
@@ -52,7 +52,7 @@ def _format_of(chosen: str, properties: Mapping[str, Any]) -> tuple[str, Mapping
 
     Raises ``InvalidInput`` (``BAD_PROPERTY``) if argument and property disagree.
     """
-    said = {key: value for key, value in items(properties, "properties") if str(key).lower() == FORMAT}
+    said = {key: value for key, value in mapping_items(properties, "properties") if str(key).lower() == FORMAT}
     if not said:
         return chosen, properties
     ((key, stored),) = list(said.items())[-1:]
@@ -162,7 +162,7 @@ def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
             f"{name!r} is not a column name.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text."
         )
     try:
-        found = find(schema, name)
+        found = find_fields(schema, name)
     except NotFound as error:
         raise NotFound(f"cluster_by: {error.message}", code=error.code, name=name, remedy=error.remedy) from error
     return clustering_key(found, name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tamis.core.expr.literals import interval, number, typed
+from tamis.core.expr.literals import bind_interval, bind_number, bind_typed
 from tamis.core.expr.sql_types import column_type
-from tamis.core.expr.syntax import expression
 from tamis.core.expr.syntax import nodes as n
+from tamis.core.expr.syntax import parse_expression
 from tamis.core.expr.tree import Literal, Mode
 
 Shape = tuple[Any, ...]
@@ -27,7 +27,7 @@ _NO_VALUE = ("date", "timestamp", "timestamp_ntz", "time(6)", "binary", "double"
 
 def ours(text: str) -> Shape:
     """What our parser reads. Raises where it refuses."""
-    return flat(_node(expression(text), text))
+    return flat(_node(parse_expression(text), text))
 
 
 def theirs(as_json: str) -> Shape:
@@ -109,11 +109,11 @@ def _node(node: n.Node, text: str) -> Shape:  # noqa: C901  (one line for each c
 
 def _literal(node: n.Number | n.Typed | n.Interval) -> Shape:
     found = (
-        number(node)
+        bind_number(node)
         if isinstance(node, n.Number)
-        else interval(node)
+        else bind_interval(node)
         if isinstance(node, n.Interval)
-        else typed(node, Mode.ANSI, "UTC")
+        else bind_typed(node, Mode.ANSI, "UTC")
     )
     assert isinstance(found, Literal)
     kind = str(found.type).replace("bigint", "long").replace("smallint", "short").replace("tinyint", "byte")

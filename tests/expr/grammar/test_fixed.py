@@ -12,8 +12,8 @@ from tamis import InvalidInput
 from tamis.core import expr
 from tamis.core.expr import Call, Column, Moving
 from tamis.core.expr.syntax import SyntaxProblem
-from tamis.core.expr.syntax import expression as read
-from tamis.core.expr.syntax.nodes import Name, walk
+from tamis.core.expr.syntax import parse_expression as read
+from tamis.core.expr.syntax.nodes import Name, walk_nodes
 from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, Field, Schema
 from tests.expr.grammar import shapes
 
@@ -187,7 +187,7 @@ def test_any_word_can_be_a_column(word: str) -> None:
         names = [n.parts[-1] for n in _names(text)]
         assert word in names, text
     schema = Schema((Field(word, INTEGER, id=1),))
-    assert expr.parse(f"{word} * 1 > 2", schema) == expr.parse(f"`{word}` * 1 > 2", schema)
+    assert expr.parse_predicate(f"{word} * 1 > 2", schema) == expr.parse_predicate(f"`{word}` * 1 > 2", schema)
 
 
 @pytest.mark.parametrize(
@@ -203,12 +203,12 @@ def test_a_filter_over_any_name_is_written_so_that_it_is_read_again(word: str) -
         "- {} < a",
         "CASE WHEN {} IS NULL THEN {} ELSE {} END = 1",
     ):
-        tree = expr.parse(text.replace("{}", f"`{word}`"), schema)
-        assert expr.parse(expr.to_sql(tree), schema) == tree, expr.to_sql(tree)
+        tree = expr.parse_predicate(text.replace("{}", f"`{word}`"), schema)
+        assert expr.parse_predicate(expr.to_sql(tree), schema) == tree, expr.to_sql(tree)
 
 
 def _names(text: str) -> list[Name]:
-    return [n for n in walk(read(text)) if isinstance(n, Name)]
+    return [n for n in walk_nodes(read(text)) if isinstance(n, Name)]
 
 
 @pytest.mark.parametrize("name", ["current_date", "current_timestamp", "localtimestamp", "CURRENT_DATE"])
@@ -222,16 +222,16 @@ def test_a_column_comes_before_a_function_without_parentheses(name: str) -> None
 
 def test_the_user_is_no_column_and_no_function_here() -> None:
     with pytest.raises(InvalidInput, match="current_user"):
-        expr.check_readable([expr.parse("s = current_user", SCHEMA)], 0)
+        expr.check_readable([expr.parse_predicate("s = current_user", SCHEMA)], 0)
     assert isinstance(expr.parse_value("current_user", Schema((Field("current_user", STRING, id=1),))), Column)
 
 
 def test_null_is_compared_with_null() -> None:
     """Random filters found it: Arrow orders no values that have no type."""
     for text in ("NULL < NULL", "NULL = NULL", "NULL >= NULL = p"):
-        keep, _, _ = expr.filter_mask([expr.parse(text, SCHEMA)], {1: pa.array([True, None])}, 2)
+        keep, _, _ = expr.filter_mask([expr.parse_predicate(text, SCHEMA)], {1: pa.array([True, None])}, 2)
         assert not keep.any(), text
-    keep, _, _ = expr.filter_mask([expr.parse("NULL <=> NULL AND NULL IS UNKNOWN", SCHEMA)], {}, 2)
+    keep, _, _ = expr.filter_mask([expr.parse_predicate("NULL <=> NULL AND NULL IS UNKNOWN", SCHEMA)], {}, 2)
     assert keep.all()
 
 
@@ -254,19 +254,19 @@ def test_deep_text_is_refused_by_name() -> None:
         "CASE " * 2_000,
     ):
         with pytest.raises(InvalidInput, match=r"nested too deeply|missing|cannot be read"):
-            expr.parse(text, SCHEMA)
+            expr.parse_predicate(text, SCHEMA)
     with pytest.raises(InvalidInput, match="nested too deeply"):
-        expr.parse("(" * 3_000 + "p" + ")" * 3_000, SCHEMA)
+        expr.parse_predicate("(" * 3_000 + "p" + ")" * 3_000, SCHEMA)
 
 
 def test_fifty_levels_are_read() -> None:
-    assert expr.parse("(" * 50 + "p" + ")" * 50, SCHEMA) == expr.parse("p", SCHEMA)
-    assert expr.parse("NOT (" * 50 + "p" + ")" * 50, SCHEMA).type == BOOLEAN
+    assert expr.parse_predicate("(" * 50 + "p" + ")" * 50, SCHEMA) == expr.parse_predicate("p", SCHEMA)
+    assert expr.parse_predicate("NOT (" * 50 + "p" + ")" * 50, SCHEMA).type == BOOLEAN
 
 
 def test_long_chains_are_read() -> None:
     text = " OR ".join(f"s = 'v{i}' AND p" for i in range(3_000))
-    assert len(expr.parse(text, SCHEMA).children) == 3_000
+    assert len(expr.parse_predicate(text, SCHEMA).children) == 3_000
 
 
 def test_text_that_fails_late_does_not_take_for_ever() -> None:
@@ -277,7 +277,7 @@ def test_text_that_fails_late_does_not_take_for_ever() -> None:
         "(" * 25 + "p" + ", q)" * 25 + " x y",
     ):
         with pytest.raises(InvalidInput):
-            expr.parse(text, SCHEMA)
+            expr.parse_predicate(text, SCHEMA)
 
 
 LATE = [
@@ -291,7 +291,7 @@ LATE = [
 @pytest.mark.parametrize(("text", "words"), LATE)
 def test_an_error_says_where(text: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        expr.parse(text, SCHEMA)
+        expr.parse_predicate(text, SCHEMA)
     assert words in str(caught.value)
     assert caught.value.code == "PARSE_ERROR"
     assert caught.value.remedy

@@ -19,7 +19,7 @@ from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Operation, Snapshot, Source, create
-from tamis.storage.commit_log.deletion_vectors import bitmap
+from tamis.storage.commit_log.deletion_vectors import read_bitmap
 from tamis.storage.commit_log.features import DELETION_VECTORS, EXTERNAL_PARTS
 from tamis.storage.files.parquet.foreign_part import source_store
 from tamis.storage.object_store import Store
@@ -93,7 +93,7 @@ def adopt_by_reference(
     schema = head.schema
     assert schema is not None
     found = external_parts(place, table, source, schema)
-    deleted = sum(len(bitmap(vector, part_id)) for part_id, vector in found.deletions.items())
+    deleted = sum(len(read_bitmap(vector, part_id)) for part_id, vector in found.deletions.items())
     adoption = Adoption(
         table.kind,
         table.root,

@@ -12,18 +12,18 @@ from pyroaring import BitMap
 
 from tamis.bridges.adoption.readable_columns import check_ids, check_readable, check_schema
 from tamis.bridges.adoption.source_statistics import footer_statistics
-from tamis.bridges.sources.source_footers import SourceFooter, changed, read_footers
+from tamis.bridges.sources.source_footers import SourceFooter, read_footers, source_changed_error
 from tamis.bridges.sources.source_table import FILES, SourceTable
 from tamis.core.stats.collection_limits import limits_within
 from tamis.core.stats.statistics_budget import BYTES
 from tamis.core.types import Schema
 from tamis.errors import CorruptData, InvalidInput, NotFound
 from tamis.storage.commit_log import Source
-from tamis.storage.commit_log.deletion_vectors import bitmap
+from tamis.storage.commit_log.deletion_vectors import read_bitmap
 from tamis.storage.files.constant_columns import constant_columns
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.relative_paths import OUTSIDE
 from tamis.storage.object_store.store import Entry
 from tamis.world import new_id
@@ -95,7 +95,7 @@ def _deleted(
     """
     gone, kept = [], {}
     for part_id, vector, footer in zip(part_ids, vectors, footers, strict=True):
-        rows = bitmap(vector, footer.path) if vector else BitMap()
+        rows = read_bitmap(vector, footer.path) if vector else BitMap()
         if len(rows) and rows.max() >= footer.metadata.num_rows:
             raise CorruptData(
                 f"The source deletes row {rows.max()} of the file {footer.path}, which has {footer.metadata.num_rows}.",
@@ -136,9 +136,9 @@ def _entries(store: Store, paths: Sequence[str], sizes: Sequence[int | None]) ->
     for path, size in zip(paths, sizes, strict=True):
         entry = listed.get(path)
         if entry is None:
-            raise changed(path, "is gone")
+            raise source_changed_error(path, "is gone")
         if size is not None and entry.size != size:
-            raise changed(path, f"has {entry.size} bytes instead of {size}")
+            raise source_changed_error(path, f"has {entry.size} bytes instead of {size}")
         found.append(entry)
     return found
 
@@ -157,7 +157,7 @@ def _listed(store: Store, paths: Sequence[str]) -> dict[str, Entry]:
         except NotFound:
             return None
 
-    return {entry.path: entry for entry in gather(store, one, paths) if entry is not None}
+    return {entry.path: entry for entry in gather_requests(store, one, paths) if entry is not None}
 
 
 def _check_rows(footers: Sequence[SourceFooter], rows: Sequence[int | None]) -> None:

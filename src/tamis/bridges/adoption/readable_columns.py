@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tamis.bridges.sources.source_footers import SourceFooter
 from tamis.bridges.sources.source_table import SourceTable
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 from tamis.core.types import (
     BINARY,
     DOUBLE,
@@ -99,7 +99,7 @@ def _reads(stored: pa.DataType, physical: str, target: DataType) -> bool:
         found = from_arrow_type(stored)
     except TamisError:
         return False
-    if found in (target, NULL) or widens(found, target):
+    if found in (target, NULL) or type_widens(found, target):
         return True
     if isinstance(target, String):
         return isinstance(found, String) or found == BINARY

@@ -13,7 +13,7 @@ from tamis.bridges.sources.source_footers import SourceFooter
 from tamis.core.stats.columns.bounds import LIMIT, cut_high, cut_low
 from tamis.core.stats.statistics_columns import BOUNDS, bound_name, count_name
 from tamis.core.types import Schema
-from tamis.core.types.arrow import sortable
+from tamis.core.types.arrow import sortable_array
 from tamis.storage.commit_log import Source
 from tamis.storage.files.constant_columns import constant_columns, constant_statistics
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
@@ -135,7 +135,7 @@ def _extreme(values: pa.Array, of: Ints, files: Ints, *, least: bool) -> pa.Arra
     if not there.any():
         return pa.nulls(len(files), values.type)
     mine, present = of[there], values.filter(pa.array(there))
-    table = pa.table({"file": mine, "value": sortable(present)})
+    table = pa.table({"file": mine, "value": sortable_array(present)})
     order = pc.sort_indices(table, [("file", "ascending"), ("value", "ascending" if least else "descending")])
     sorted_files = mine[order.to_numpy()]
     held, first = np.unique(sorted_files, return_index=True)

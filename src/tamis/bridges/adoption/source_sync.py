@@ -23,8 +23,8 @@ from tamis.core.types import Schema
 from tamis.core.types.char_values import char_length
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, Source, commit, next_schema
-from tamis.storage.commit_log.deletion_vectors import bitmap, vector
-from tamis.storage.commit_log.following import follows
+from tamis.storage.commit_log.deletion_vectors import read_bitmap, serialize_vector
+from tamis.storage.commit_log.following import follows_source
 from tamis.storage.commit_log.model import MAY_RESTORE
 from tamis.storage.files.parquet.foreign_part import source_store
 from tamis.world import world
@@ -68,7 +68,7 @@ class Synchronization:
 def followed_source(head: Head, url: str) -> Source:
     """Return the source that a table follows. Raises ``InvalidInput`` (``NOT_FOLLOWING``)."""
     found = [source for source in head.sources if POSITION in source.properties]
-    if not follows(head) or not found:
+    if not follows_source(head) or not found:
         raise InvalidInput(
             f"The table {url} follows no source.",
             code="NOT_FOLLOWING",
@@ -236,9 +236,9 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
     for n in np.flatnonzero(differ | moved).tolist():
         place = int(places[n])
         path = files["path"][int(rows[n])].as_py()
-        before, after = (bitmap(v, path) if v else BitMap() for v in (old[n].as_py(), new[n].as_py()))
+        before, after = (read_bitmap(v, path) if v else BitMap() for v in (old[n].as_py(), new[n].as_py()))
         if before < after and not moved[n]:
-            deleted[live["part_id"][place].as_py()] = vector(after - before)
+            deleted[live["part_id"][place].as_py()] = serialize_vector(after - before)
         elif before != after or moved[n]:  # rows came back or have other constants, which no vector can say
             again[rows[n]] = True
             replaced.append(place)

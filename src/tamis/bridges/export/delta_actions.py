@@ -10,10 +10,10 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from tamis.bridges.export.delta_statistics import plain_json, statistics_json
-from tamis.bridges.export.delta_vectors import descriptor, write_vector
+from tamis.bridges.export.delta_vectors import vector_descriptor, write_vector
 from tamis.core.types import Schema
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.world import made_micros
 
 _VECTOR = pa.struct(
@@ -28,7 +28,7 @@ _VECTOR = pa.struct(
 _TEXTS = pa.map_(pa.string(), pa.string())
 
 
-def line(action: Mapping[str, Any]) -> str:
+def action_line(action: Mapping[str, Any]) -> str:
     """Return one action as it stands in a commit."""
     return plain_json(action)
 
@@ -39,7 +39,7 @@ def vectors_of_parts(parts: pa.Table) -> list[dict[str, Any] | None]:
         return [json.loads(text) for text in parts["descriptor"].to_pylist()]
     paths, vectors, rows = (parts[name].to_pylist() for name in ("path", "deletion", "deleted"))
     return [
-        None if vector is None else descriptor(path, vector, lost)
+        None if vector is None else vector_descriptor(path, vector, lost)
         for path, vector, lost in zip(paths, vectors, rows, strict=True)
     ]
 
@@ -48,7 +48,7 @@ def write_vectors(store: Store, parts: pa.Table) -> None:
     """Write the files of the parts' deletion vectors."""
     some = parts.filter(parts["deletion"].is_valid())
     pairs = list(zip(some["path"].to_pylist(), some["deletion"].to_pylist(), strict=True))
-    gather(store, lambda pair: write_vector(store, *pair), pairs)
+    gather_requests(store, lambda pair: write_vector(store, *pair), pairs)
 
 
 def add_lines(parts: pa.Table, schema: Schema, physical: Mapping[int, str], *, data_change: bool) -> list[str]:
@@ -76,7 +76,7 @@ def remove_lines(parts: pa.Table, millis: int, *, data_change: bool) -> list[str
     for path, size, vector in zip(_quoted(parts), parts["bytes"].to_pylist(), vectors_of_parts(parts), strict=True):
         action = {"path": path, "deletionTimestamp": millis, "dataChange": data_change, "size": size}
         action |= {"extendedFileMetadata": True, "partitionValues": {}}
-        out.append(line({"remove": action | ({"deletionVector": vector} if vector else {})}))
+        out.append(action_line({"remove": action | ({"deletionVector": vector} if vector else {})}))
     return out
 
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from tamis.bridges.export import delta_log as log
 from tamis.bridges.export.delta_actions import (
+    action_line,
     add_lines,
     checkpoint_table,
-    line,
     remove_lines,
     vectors_of_parts,
     write_vectors,
@@ -30,7 +30,7 @@ from tamis.bridges.export.delta_vectors import unique_id
 from tamis.bridges.export.export_parts import PartChange, all_added, exported_columns, part_change, parts_of
 from tamis.bridges.export.export_result import Exported, check_history, uuid_text
 from tamis.bridges.export.exportable import REWRITE, Target, check_exportable, refused_by_delta
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 from tamis.core.types import DataType, Schema, String
 from tamis.errors import InvalidInput, NotFound
 from tamis.storage.commit_log import Snapshot, load
@@ -44,7 +44,7 @@ _LARGE = 10_000
 
 
 def _widens(old: DataType, new: DataType) -> bool:
-    return (isinstance(old, String) and isinstance(new, String)) or widens(old, new)
+    return (isinstance(old, String) and isinstance(new, String)) or type_widens(old, new)
 
 
 DELTA = Target("Delta", refused_by_delta, _widens, default=lambda _: False)
@@ -120,11 +120,11 @@ def _next(store: Store, snapshot: Snapshot, state: log.DeltaState | None, by_id:
     now_protocol, now_metadata = _protocol(delta.features), _metadata(snapshot, delta, by_id)
     lines = []
     if now_protocol != protocol:
-        lines.append(line({"protocol": now_protocol}))
+        lines.append(action_line({"protocol": now_protocol}))
     if now_metadata != metadata:
-        lines.append(line({"metaData": now_metadata}))
+        lines.append(action_line({"metaData": now_metadata}))
     if len(lines) == 1:  # one commit holds both, so that one request reads them
-        lines = [line({"protocol": now_protocol}), line({"metaData": now_metadata})]
+        lines = [action_line({"protocol": now_protocol}), action_line({"metaData": now_metadata})]
     return _Next(snapshot, change, schema, delta, now_protocol, now_metadata, tuple(lines))
 
 

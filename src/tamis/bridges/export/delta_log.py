@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.bridges.export.delta_actions import line
+from tamis.bridges.export.delta_actions import action_line
 from tamis.bridges.export.delta_vectors import unique_id
 from tamis.bridges.export.export_result import engine_name, foreign_commit
 from tamis.errors import CorruptData, NotFound, TamisError
@@ -88,7 +88,7 @@ def commit_note(snapshot: Snapshot, metadata_version: int) -> str:
     note: dict[str, Any] = {"tableId": snapshot.head.table_id, "version": snapshot.version}
     note |= {"metadataVersion": metadata_version, "operationId": snapshot.commit.operation_id}
     operation = snapshot.commit.operation
-    return line(
+    return action_line(
         {
             "commitInfo": {
                 "timestamp": snapshot.timestamp_micros // 1_000,

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from tamis.bridges.export.delta_statistics import plain_json
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 from tamis.core.types import TIMESTAMP_NTZ, Array, DataType, Field, Map, Schema, String, Struct
 
 MAPPING = "columnMapping"
@@ -157,7 +157,7 @@ def _type_changes(schema: Schema, live: Sequence[Schema]) -> dict[int, list[tupl
             continue
         types = [old.by_id[field.id].type for old in live if field.id in old.by_id]
         steps = [t for at, t in enumerate([*types, field.type]) if at == 0 or t != [*types, field.type][at - 1]]
-        pairs = [(a, b) for a, b in pairwise(steps) if not isinstance(a, String) and widens(a, b)]
+        pairs = [(a, b) for a, b in pairwise(steps) if not isinstance(a, String) and type_widens(a, b)]
         if pairs:
             found[field.id] = pairs
     return found

@@ -30,13 +30,13 @@ def bitmap64(vector: bytes) -> bytes:
     return struct.pack("<iQI", _MAGIC, 1, 0) + vector
 
 
-def framed(vector: bytes) -> bytes:
+def framed_bitmap(vector: bytes) -> bytes:
     """Return the bitmap between its length and its checksum, as it stands in files of Delta and Puffin."""
     data = bitmap64(vector)
     return struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
 
 
-def descriptor(path: str, vector: bytes, rows: int) -> dict[str, Any]:
+def vector_descriptor(path: str, vector: bytes, rows: int) -> dict[str, Any]:
     """Return the ``deletionVector`` of the file at ``path``, which deletes ``rows`` rows."""
     size = len(bitmap64(vector))
     if len(vector) <= INLINE:
@@ -55,10 +55,10 @@ def unique_id(descriptor: dict[str, Any] | None) -> str:
 
 
 def write_vector(store: Store, path: str, vector: bytes) -> None:
-    """Write the file that ``descriptor`` names, if it names one. It may exist already, with the same bytes."""
+    """Write the file that ``vector_descriptor`` names, if it names one. It may exist already, with the same bytes."""
     if len(vector) > INLINE:
         name = f"{FOLDER}/deletion_vector_{uuid_text(_identity(path, vector).hex())}.bin"
-        store.put(name, b"\x01" + framed(vector))
+        store.put(name, b"\x01" + framed_bitmap(vector))
 
 
 def _identity(path: str, vector: bytes) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 from tamis.errors import InvalidInput
 
 
-def fastavro() -> Any:
+def import_fastavro() -> Any:
     """Import fastavro. Raises ``InvalidInput`` (``MISSING_PACKAGE``) without it."""
     try:
         import fastavro as found
@@ -130,11 +130,11 @@ def list_bytes(manifests: Iterable[Mapping[str, Any]], format_version: int, meta
 
 def avro_rows(data: bytes) -> list[dict[str, Any]]:
     """Return the rows of an Avro file."""
-    return list(fastavro().reader(io.BytesIO(data)))
+    return list(import_fastavro().reader(io.BytesIO(data)))
 
 
 def _avro(schema: dict[str, Any], rows: Iterable[Mapping[str, Any]], metadata: Mapping[str, str]) -> bytes:
-    found, sink = fastavro(), io.BytesIO()
+    found, sink = import_fastavro(), io.BytesIO()
     parsed = found.parse_schema(schema)
     found.writer(sink, parsed, rows, codec="deflate", metadata=dict(metadata), codec_compression_level=1)
     return sink.getvalue()

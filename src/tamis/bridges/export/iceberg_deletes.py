@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.bridges.export.delta_vectors import FOLDER, framed
-from tamis.storage.commit_log.deletion_vectors import bitmap, ordinals
+from tamis.bridges.export.delta_vectors import FOLDER, framed_bitmap
+from tamis.storage.commit_log.deletion_vectors import read_bitmap, row_ordinals
 from tamis.storage.object_store import Store
 
 PATH_ID, POSITION_ID = 2147483546, 2147483545
@@ -55,13 +55,13 @@ def delete_file(store: Store, root: str, deleted: DeletedRows, format_version: i
         "referenced_data_file": deleted.url,
     }
     if format_version >= 3:
-        return {**found, "content_offset": len(_MAGIC), "content_size_in_bytes": len(framed(deleted.vector))}
+        return {**found, "content_offset": len(_MAGIC), "content_size_in_bytes": len(framed_bitmap(deleted.vector))}
     bound = [{"key": PATH_ID, "value": url}]
     return {**found, "lower_bounds": bound, "upper_bounds": bound}
 
 
 def _positions(deleted: DeletedRows) -> bytes:
-    rows = ordinals(bitmap(deleted.vector))
+    rows = row_ordinals(read_bitmap(deleted.vector))
     paths = pa.DictionaryArray.from_arrays(pa.array([0] * len(rows), pa.int32()), pa.array([deleted.url]))
     table = pa.table([paths.cast(pa.string()), pa.array(rows)], schema=_POSITIONS)
     sink = pa.BufferOutputStream()
@@ -70,7 +70,7 @@ def _positions(deleted: DeletedRows) -> bytes:
 
 
 def _puffin(deleted: DeletedRows) -> bytes:
-    blob = framed(deleted.vector)
+    blob = framed_bitmap(deleted.vector)
     blob_metadata = {
         "type": "deletion-vector-v1",
         "fields": [],

@@ -13,7 +13,7 @@ from tamis.bridges.export import iceberg_metadata as files
 from tamis.bridges.export.export_parts import PartChange, all_added, part_change
 from tamis.bridges.export.export_result import Exported, check_history
 from tamis.bridges.export.exportable import Target, check_exportable, live_schemas, refused_everywhere
-from tamis.bridges.export.iceberg_avro import avro_rows, fastavro, list_bytes
+from tamis.bridges.export.iceberg_avro import avro_rows, import_fastavro, list_bytes
 from tamis.bridges.export.iceberg_manifests import (
     FOLDER,
     ROW_IDS,
@@ -58,7 +58,7 @@ def export_iceberg(store: Store, snapshot: Snapshot, *, format_version: int | No
             name="format_version",
             remedy="Give 2 or 3.",
         )
-    fastavro()
+    import_fastavro()
     return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, format_version))
 
 

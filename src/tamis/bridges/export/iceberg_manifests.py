@@ -23,7 +23,7 @@ from tamis.core.types import Schema
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.world import new_id
 
 FOLDER = "metadata/tamis"
@@ -151,7 +151,7 @@ class Manifests:
             DeletedRows(f"{self._root}/{path}", vector, rows)
             for path, vector, rows in zip(*(parts[n].to_pylist() for n in ("path", "deletion", "deleted")), strict=True)
         ]
-        files = gather(
+        files = gather_requests(
             self._store,
             lambda one: known.get(one.url) or delete_file(self._store, self._root, one, self._format),
             deleted,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.expr.column_definitions import columns
+from tamis.core.expr.column_definitions import parse_columns
 from tamis.core.types import STRING, DataType, String, Struct
 from tamis.core.types.arrow import from_arrow_field
 from tamis.core.types.logical import with_children
@@ -34,7 +34,7 @@ def with_declared_texts(data_type: DataType, declared: str | None) -> DataType:
     if declared is None:
         return data_type
     try:
-        return _merged(data_type, from_arrow_field(columns(f"c {declared}").field(0)).type)
+        return _merged(data_type, from_arrow_field(parse_columns(f"c {declared}").field(0)).type)
     except (TamisError, pa.ArrowException):
         return data_type
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tamis.bridges.sources.delta_actions import ADDED, REMOVED, Actions, read_commit
 from tamis.errors import CorruptData, NotFound, StoreUnavailable
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Store
 
 _SIDECARS = "_delta_log/_sidecars/"
@@ -28,9 +28,9 @@ class DamagedCheckpoint(Exception):
 def read_checkpoint(store: Store, names: Sequence[str]) -> Actions:
     """Read the checkpoint that the files make up together. Raises ``DamagedCheckpoint``."""
     try:
-        found = gather(store, lambda name: _read_file(store, name), names)
+        found = gather_requests(store, lambda name: _read_file(store, name), names)
         sidecars = [f"{_SIDECARS}{unquote(path).rsplit('/', 1)[-1]}" for _, paths in found for path in paths]
-        found += gather(store, lambda name: _read_file(store, name), sidecars)
+        found += gather_requests(store, lambda name: _read_file(store, name), sidecars)
         actions = [a for a, _ in found]
         protocol = next((a.protocol for a in actions if a.protocol), None)
         metadata = next((a.metadata for a in actions if a.metadata), None)

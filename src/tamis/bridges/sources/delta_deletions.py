@@ -16,8 +16,8 @@ from pyroaring import BitMap
 from tamis.bridges.sources.foreign_paths import Root
 from tamis.bridges.sources.roaring_arrays import portable_rows
 from tamis.errors import CorruptData
-from tamis.storage.commit_log.deletion_vectors import vector
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.commit_log.deletion_vectors import serialize_vector
+from tamis.storage.object_store.parallel_requests import gather_requests
 
 MAGIC, NATIVE_MAGIC = 1681511377, 1681511376
 """Of the portable serialization, in little-endian numbers, and of the older native one, in big-endian numbers."""
@@ -27,7 +27,7 @@ _TO_B85 = bytes.maketrans(_Z85, _B85)
 _UUID_CHARACTERS = 20
 
 
-def deletions(root: Root, descriptors: pa.Array, rows: pa.Array) -> pa.Array:
+def deletion_bitmaps(root: Root, descriptors: pa.Array, rows: pa.Array) -> pa.Array:
     """Return the bitmap of each file, NULL for those without a vector; ``rows`` are physical rows, NULL if unknown.
 
     Raises ``CorruptData`` (``DELTA_VECTOR_DAMAGED``) naming what is damaged.
@@ -44,7 +44,9 @@ def deletions(root: Root, descriptors: pa.Array, rows: pa.Array) -> pa.Array:
         else:
             by_file.setdefault(_place(root, descriptor), []).append(at)
     places = list(by_file)
-    for found in gather(root.store, lambda place: _stored(root, place, {a: by_row[a] for a in by_file[place]}), places):
+    for found in gather_requests(
+        root.store, lambda place: _stored(root, place, {a: by_row[a] for a in by_file[place]}), places
+    ):
         raw |= found
     limits = rows.take(pa.array(wanted, pa.int64())).to_pylist()
     bitmaps = [_bitmap(raw[at], by_row[at], limit) for at, limit in zip(wanted, limits, strict=True)]
@@ -126,7 +128,7 @@ def _bitmap(data: bytes, descriptor: Mapping[str, Any], rows: int | None) -> byt
         raise _damaged(name, f"it has {len(found)} rows instead of {descriptor['cardinality']}")
     if len(found) and rows is not None and found.max() >= rows:
         raise _damaged(name, f"it deletes row {found.max()} of a file of {rows} rows")
-    return vector(found)
+    return serialize_vector(found)
 
 
 def _native_bits(data: bytes) -> Any:

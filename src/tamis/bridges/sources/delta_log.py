@@ -17,7 +17,7 @@ from tamis.bridges.sources.delta_actions import Actions, check_paths_once, live_
 from tamis.bridges.sources.delta_checkpoint import DamagedCheckpoint, read_checkpoint
 from tamis.bridges.sources.delta_features import check_protocol
 from tamis.errors import CorruptData, NotFound
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Entry, Store
 
 LOG = "_delta_log"
@@ -94,7 +94,7 @@ def read_snapshot(store: Store, version: int | None = None, *, listing: Listing 
         raise _no_version(store, wanted, f"The log has neither commit {gone} nor a checkpoint after it.")
     if 0 in versions and 0 not in found.commits:
         raise _no_version(store, wanted, "The log has neither commit 0 nor a checkpoint after it.")
-    commits = gather(store, lambda v: read_commit(store, found.commits[v].path), versions)
+    commits = gather_requests(store, lambda v: read_commit(store, found.commits[v].path), versions)
     return _replayed(store, wanted, [*base, *commits], found.commits.get(wanted))
 
 

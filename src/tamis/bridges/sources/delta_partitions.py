@@ -16,7 +16,9 @@ from tamis.core.types.defaults import initial_json
 from tamis.errors import CorruptData, InvalidInput
 
 
-def constants(values: pa.Array, places: Sequence[Place], rows: pa.Array, zone: str | None) -> dict[str, pa.Array]:
+def partition_constants(
+    values: pa.Array, places: Sequence[Place], rows: pa.Array, zone: str | None
+) -> dict[str, pa.Array]:
     """Return ``constants``, and the statistics columns of partition columns.
 
     ``values`` are the JSON objects of the log. ``zone`` is the time zone of timestamps that are written without one.

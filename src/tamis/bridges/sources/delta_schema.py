@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tamis.bridges.sources.declared_texts import declared_type, with_declared_texts
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 from tamis.core.types import NO_ID, STRING, Array, DataType, Decimal, Field, Map, Schema, String, Struct
 from tamis.core.types.logical import type_from_json
 from tamis.errors import CorruptData, InvalidInput
@@ -206,7 +206,7 @@ def _numbered(f: Field, before: tuple[Field, ...]) -> Field:
 def _reads_as(old: DataType, new: DataType) -> bool:
     if isinstance(old, String) and isinstance(new, String):  # CHAR, VARCHAR and STRING are one type in files
         return old.collation == new.collation
-    return type(old) is type(new) if old.children or new.children else old == new or widens(old, new)
+    return type(old) is type(new) if old.children or new.children else old == new or type_widens(old, new)
 
 
 def _numbered_child(above: DataType, child: Field, before: tuple[Field, ...]) -> Field:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.bridges.sources.delta_deletions import deletions
+from tamis.bridges.sources.delta_deletions import deletion_bitmaps
 from tamis.bridges.sources.delta_log import DeltaSnapshot, list_log, read_snapshot, version_at
-from tamis.bridges.sources.delta_partitions import constants
+from tamis.bridges.sources.delta_partitions import partition_constants
 from tamis.bridges.sources.delta_schema import DeltaSchema, delta_schema
-from tamis.bridges.sources.delta_statistics import statistics
+from tamis.bridges.sources.delta_statistics import file_statistics
 from tamis.bridges.sources.foreign_paths import Root, source_root
 from tamis.bridges.sources.source_table import FILES, SourceTable
 from tamis.core.types import Schema
@@ -75,9 +75,9 @@ def source_table(
 def source_files(root: Root, added: pa.Table, schema: DeltaSchema, zone: str | None) -> pa.Table:
     """Return added files as ``FILES`` with statistics."""
     partitions = {p.field.id for p in schema.partitions}
-    bounds = statistics(added, [p for p in schema.places if p.field.id not in partitions])
+    bounds = file_statistics(added, [p for p in schema.places if p.field.id not in partitions])
     rows = bounds.pop("rows")
-    fixed = constants(_whole(added["partitionValues"]), schema.partitions, rows, zone)
+    fixed = partition_constants(_whole(added["partitionValues"]), schema.partitions, rows, zone)
     columns = {
         "path": root.resolve_all(_whole(added["path"]), encoded=True),
         "bytes": _whole(added["size"]),
@@ -85,7 +85,7 @@ def source_files(root: Root, added: pa.Table, schema: DeltaSchema, zone: str | N
         "etag": pa.nulls(len(added), pa.string()),
         "modified_micros": pa.nulls(len(added), pa.int64()),
         "constants": fixed.pop("constants"),
-        "deletion": deletions(root, _whole(added["deletionVector"]), rows),
+        "deletion": deletion_bitmaps(root, _whole(added["deletionVector"]), rows),
     }
     assert list(columns) == FILES.names
     return pa.table({**columns, **fixed, **bounds})

@@ -35,7 +35,7 @@ _AT_ONCE = 2**16
 """Documents that are parsed together."""
 
 
-def statistics(files: pa.Table, places: Sequence[Place]) -> dict[str, pa.Array]:
+def file_statistics(files: pa.Table, places: Sequence[Place]) -> dict[str, pa.Array]:
     """Return ``rows`` and the statistics columns of ``files`` (columns ``stats``, ``deletionVector``)."""
     leaves = [p for p in places if not isinstance(p.field.type, Struct)]
     texts = _array(files["stats"])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput
-from tamis.storage.object_store.location import locate
+from tamis.storage.object_store.location import locate_store
 from tamis.storage.object_store.relative_paths import OUTSIDE
 from tamis.storage.object_store.store import Store, open_store
 
@@ -80,7 +80,7 @@ class Root:
 
 def source_root(place: str, options: Mapping[str, Any] | None, *, outside: bool) -> Root:
     """Return the root at ``place``. Raises as ``open_store`` does."""
-    locate(place)
+    locate_store(place)
     return Root(open_store(place, options), outside, dict(options or {}))
 
 

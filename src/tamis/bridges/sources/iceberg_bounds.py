@@ -43,7 +43,7 @@ _WIDTHS: dict[DataType, tuple[tuple[int, str], ...]] = {
 MICROS_OF_DAY = 86_400_000_000
 
 
-def decoded(raw: Raw, data_type: DataType) -> pa.Array | None:
+def decoded_bounds(raw: Raw, data_type: DataType) -> pa.Array | None:
     """Return single-value bounds as an array; NULL where one is absent or is none; None for a type without."""
     arrow = to_arrow_type(data_type)
     if isinstance(data_type, String):

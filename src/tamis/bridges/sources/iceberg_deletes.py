@@ -22,7 +22,7 @@ from tamis.bridges.sources.iceberg_manifests import Entries
 from tamis.bridges.sources.iceberg_metadata import metadata_damaged
 from tamis.bridges.sources.roaring_arrays import portable_rows
 from tamis.errors import InvalidInput, NotFound
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 
 _POSITIONS = 1
 _MAGIC = b"\xd1\xd3\x39\x64"
@@ -50,7 +50,7 @@ def position_deletes(root: Root, data: Entries, deletes: Entries) -> Rows:
     rows = _vectors(root, paths, sequences, deletes, vectors)
     own = set(rows)
     others = [at for at in wanted if at not in set(vectors)]
-    tables = gather(root.store, lambda at: _positions(root, deletes.files[at]), others)
+    tables = gather_requests(root.store, lambda at: _positions(root, deletes.files[at]), others)
     for at, table in zip(others, tables, strict=True):
         found = pc.index_in(table["path"], value_set=paths)
         known = np.asarray(found.is_valid())
@@ -103,7 +103,7 @@ def _vectors(root: Root, paths: pa.Array, sequences: Any, deletes: Entries, want
     ]
     if len({place for _, place in live}) < len(live):
         raise metadata_damaged(root.store.url, "a data file has two deletion vectors")
-    found = gather(root.store, lambda one: _vector(root, deletes.files[one[0]]), live)
+    found = gather_requests(root.store, lambda one: _vector(root, deletes.files[one[0]]), live)
     return {place: rows for (_, place), rows in zip(live, found, strict=True)}
 
 

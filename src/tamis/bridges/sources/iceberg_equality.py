@@ -20,7 +20,7 @@ from tamis.core.types import Field
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.defaults import initial_scalar
 from tamis.errors import InvalidInput, NotFound
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 
 _EQUALITY = 2
 _FIELD_ID = b"PARQUET:field_id"
@@ -112,7 +112,7 @@ def equality_deletes(columns: KeyColumns, data: Entries, deletes: Entries, globa
             rows |= BitMap(matching(columns.read(data.files[place], ids, place), gone).astype(np.uint32))
         return rows
 
-    found = gather(columns.root.store, resolved, range(len(data.files)))
+    found = gather_requests(columns.root.store, resolved, range(len(data.files)))
     return {place: rows for place, rows in enumerate(found) if len(rows)}
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tamis.bridges.sources.foreign_paths import Root
-from tamis.bridges.sources.iceberg_metadata import encrypted, metadata_damaged
+from tamis.bridges.sources.iceberg_metadata import encryption_error, metadata_damaged
 from tamis.errors import InvalidInput, TamisError
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 
 _ADDED, _DELETED = 1, 2
 """The status of an entry whose file is new, or gone."""
@@ -42,7 +42,9 @@ def read_entries(root: Root, snapshot: Mapping[str, Any]) -> tuple[Entries, Entr
     """
     manifests = _manifests(root, snapshot)
     data, deletes = Entries(), Entries()
-    for manifest, found in zip(manifests, gather(root.store, lambda m: _entries(root, m), manifests), strict=True):
+    for manifest, found in zip(
+        manifests, gather_requests(root.store, lambda m: _entries(root, m), manifests), strict=True
+    ):
         (deletes if manifest.get("content", 0) == _DELETES else data).extend(found)
     return data, deletes
 
@@ -90,7 +92,7 @@ def _understood(manifest: Mapping[str, Any], schema: Mapping[str, Any], records:
                 continue
             file, sequence = record["data_file"], record.get("sequence_number")
             if file.get("key_metadata"):
-                raise encrypted(file["file_path"])
+                raise encryption_error(file["file_path"])
             found.files.append(file)
             found.sequences.append(inherited if sequence is None else sequence)
             found.specs.append(manifest["partition_spec_id"])

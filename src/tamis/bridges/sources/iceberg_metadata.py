@@ -94,13 +94,13 @@ def read_metadata(source: str, options: IcebergOptions) -> IcebergMetadata:
             remedy="Upgrade Tamis, or copy the rows with Spark.",
         )
     if content.get("encryption-keys"):
-        raise encrypted(place)
+        raise encryption_error(place)
     return IcebergMetadata(
         place, source_root(content["location"], options.storage_options, outside=options.outside), content
     )
 
 
-def encrypted(name: str) -> InvalidInput:
+def encryption_error(name: str) -> InvalidInput:
     """Return the error of an encrypted table or file."""
     return InvalidInput(
         f"{name} is encrypted, which Tamis does not read.",

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap
 
 from tamis.bridges.sources.foreign_paths import Root
-from tamis.bridges.sources.iceberg_bounds import decoded
+from tamis.bridges.sources.iceberg_bounds import decoded_bounds
 from tamis.bridges.sources.iceberg_deletes import position_deletes, refuse_format
 from tamis.bridges.sources.iceberg_equality import KeyColumns, equality_deletes
 from tamis.bridges.sources.iceberg_manifests import Entries, read_entries
@@ -25,8 +25,8 @@ from tamis.core.types import DOUBLE, FLOAT, NULL, Array, DataType, Field, Map, S
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.defaults import initial_json
 from tamis.errors import InvalidInput, TamisError
-from tamis.storage.commit_log.deletion_vectors import vector
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.commit_log.deletion_vectors import serialize_vector
+from tamis.storage.object_store.parallel_requests import gather_requests
 
 _FIELD_ID = b"PARQUET:field_id"
 
@@ -104,7 +104,7 @@ def _files(root: Root, data: Entries, rows: Mapping[int, Any], constants: pa.Arr
             raise metadata_damaged(
                 data.files[place]["file_path"], f"row {bitmap.max()} of {counts[place]} rows is deleted"
             )
-    gone = [vector(rows[place]) if len(rows.get(place, ())) else None for place in range(len(counts))]
+    gone = [serialize_vector(rows[place]) if len(rows.get(place, ())) else None for place in range(len(counts))]
     found = {
         "path": root.resolve_all(paths, encoded=False),
         "bytes": pa.array([file["file_size_in_bytes"] for file in data.files], pa.int64()),
@@ -145,7 +145,7 @@ def _statistics(data: Entries, schema: Schema) -> dict[str, pa.Array]:
 def _bounds(f: Field, lows: Sequence[Any], highs: Sequence[Any], nans: Sequence[int | None]) -> dict[str, pa.Array]:
     out = {}
     for kind, raw in (("lo", lows), ("hi", highs)):
-        if (found := decoded(raw, f.type)) is not None:
+        if (found := decoded_bounds(raw, f.type)) is not None:
             if f.type in (FLOAT, DOUBLE):
                 # who did not count NaN may have taken the bounds from a footer whose writer NaN misled
                 counted = pa.array([n is not None for n in nans], pa.bool_())
@@ -242,7 +242,7 @@ def _file_names(root: Root, data: Entries, names: Mapping[int, tuple[str, ...]],
     several = sorted(i for i, known in names.items() if len(known) > 1)
     if several:
         bare = [file["file_path"] for file in data.files]
-        ids = gather(root.store, lambda name: _has_ids(root, name), bare)
+        ids = gather_requests(root.store, lambda name: _has_ids(root, name), bare)
         if without := next((name for name, has in zip(bare, ids, strict=True) if not has), None):
             raise InvalidInput(
                 f"{without} has no field ids, and its table's name mapping has several names "

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.bridges.sources.declared_texts import ROW_SCHEMA, declared_columns, with_declared_texts
 from tamis.bridges.sources.source_footers import SourceFooter
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 from tamis.core.types import BINARY, NULL, STRING, TIMESTAMP, Array, DataType, Decimal, Field, Map, Schema, Struct
 from tamis.core.types.arrow import from_arrow_type
 from tamis.errors import InvalidInput, TamisError
@@ -142,9 +142,9 @@ def _common(one: DataType, two: DataType, files: tuple[str, str], path: tuple[st
         case Map(key, value), Map(other_key, other):
             key = replace(key, type=_common(key.type, other_key.type, files, (*path, "key")))
             return Map(key, replace(value, type=_common(value.type, other.type, files, (*path, "value"))))
-    if widens(one, two):
+    if type_widens(one, two):
         return two
-    if widens(two, one):
+    if type_widens(two, one):
         return one
     raise _differ(path, files, f"is {one} in the first and {two} in the second")
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from tamis.errors import CorruptData, InvalidInput, NotFound
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Entry
 
 TAIL = 32 * 2**10
@@ -41,7 +41,7 @@ def read_footers(store: Store, entries: Iterable[Entry]) -> list[SourceFooter]:
     Raises ``InvalidInput`` for a file that is no Parquet file (``NOT_PARQUET``) or encrypted (``ENCRYPTED_FILE``),
     ``CorruptData`` (``SOURCE_CHANGED``) for one that is gone or was cut since it was listed.
     """
-    return gather(store, lambda entry: _read(store, entry), entries)
+    return gather_requests(store, lambda entry: _read(store, entry), entries)
 
 
 def _read(store: Store, entry: Entry) -> SourceFooter:
@@ -60,9 +60,9 @@ def _read(store: Store, entry: Entry) -> SourceFooter:
         if length > len(tail):
             tail = _tail(store, entry, length)
     except NotFound as error:
-        raise changed(entry.path, "is gone") from error
+        raise source_changed_error(entry.path, "is gone") from error
     except CorruptData as error:
-        raise changed(entry.path, "is not as it was listed") from error
+        raise source_changed_error(entry.path, "is not as it was listed") from error
     try:
         metadata = pq.read_metadata(pa.BufferReader(tail))
         schema = metadata.schema.to_arrow_schema()
@@ -91,7 +91,7 @@ def _encrypted(path: str) -> InvalidInput:
     )
 
 
-def changed(path: str, how: str) -> CorruptData:
+def source_changed_error(path: str, how: str) -> CorruptData:
     """Return the error for a source that was written while it was adopted."""
     return CorruptData(
         f"The file {path} {how}: the source was changed while it was adopted.",
@@ -106,6 +106,6 @@ def check_unchanged(store: Store, entries: Sequence[Entry]) -> None:
     now = {entry.path: entry for entry in store.list()}
     for entry in entries:
         if entry.path not in now:
-            raise changed(entry.path, "is gone")
+            raise source_changed_error(entry.path, "is gone")
         if now[entry.path] != entry:
-            raise changed(entry.path, "was written")
+            raise source_changed_error(entry.path, "was written")

@@ -1,13 +1,13 @@
 """The filter language: typed tree, registry of functions, parser and binder of Spark SQL text, and evaluator."""
 
 from tamis.core.expr.arrow_values import Evaluated
-from tamis.core.expr.bound_column import bound
-from tamis.core.expr.calls import call
+from tamis.core.expr.bound_column import column_by_ids
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.evaluate import evaluate, filter_mask
 from tamis.core.expr.functions import all_families as _families  # noqa: F401  # declares all functions
 from tamis.core.expr.key_filters import MOST_FETCHED_KEYS, MOST_KEYS, equal_as_arrow, key_filter
-from tamis.core.expr.parse_filter import parse, parse_value
-from tamis.core.expr.registry import catalyst_name, entries, function, sql_name
+from tamis.core.expr.parse_filter import parse_predicate, parse_value
+from tamis.core.expr.registry import all_entries, catalyst_name, function_entry, sql_name
 from tamis.core.expr.short_circuit import ShortCircuit
 from tamis.core.expr.to_sql import short_sql, to_sql
 from tamis.core.expr.tree import (
@@ -22,13 +22,13 @@ from tamis.core.expr.tree import (
     Mode,
     Moving,
     Opaque,
-    columns,
-    conjuncts,
+    column_paths,
+    conjuncts_of,
     evidence_ids,
 )
-from tamis.core.expr.tree import columns as fields
+from tamis.core.expr.tree import column_paths as fields
 from tamis.core.expr.unsupported_filters import check_readable
-from tamis.core.expr.unsupported_rows import can_fail, check_supported, refused, supported
+from tamis.core.expr.unsupported_rows import can_fail, check_supported, is_supported, refusal_error
 
 __all__ = [
     "FALSE",
@@ -46,27 +46,27 @@ __all__ = [
     "Moving",
     "Opaque",
     "ShortCircuit",
-    "bound",
-    "call",
+    "all_entries",
     "can_fail",
     "catalyst_name",
     "check_readable",
     "check_supported",
-    "columns",
-    "conjuncts",
-    "entries",
+    "column_by_ids",
+    "column_paths",
+    "conjuncts_of",
     "equal_as_arrow",
     "evaluate",
     "evidence_ids",
     "fields",
     "filter_mask",
-    "function",
+    "function_entry",
+    "is_supported",
     "key_filter",
-    "parse",
+    "make_call",
+    "parse_predicate",
     "parse_value",
-    "refused",
+    "refusal_error",
     "short_sql",
     "sql_name",
-    "supported",
     "to_sql",
 ]

@@ -51,41 +51,41 @@ _STORAGE: list[tuple[Callable[[Any], bool], Any]] = [
 ]
 
 
-def storage(arrow_type: Any) -> Any:
+def storage_dtype(arrow_type: Any) -> Any:
     """Return the NumPy type in which values of ``arrow_type`` are stored; None if it has no fixed width."""
     return next((dtype for matches, dtype in _STORAGE if matches(arrow_type)), None)
 
 
-def raw(x: Datum) -> Numbers:
+def stored_numbers(x: Datum) -> Numbers:
     """Return the stored numbers (0-dimensional for a scalar); they are meaningless where NULL."""
     if isinstance(x, pa.Scalar):
-        return raw(pa.repeat(x, 1)).reshape(())
+        return stored_numbers(pa.repeat(x, 1)).reshape(())
     if pa.types.is_boolean(x.type):
         return is_true(x)
     data = x.buffers()[1]
-    dtype = storage(x.type)
+    dtype = storage_dtype(x.type)
     if data is None:
         return np.zeros(len(x), dtype)
     return np.frombuffer(data, dtype)[x.offset : x.offset + len(x)]
 
 
-def nulls(x: Datum) -> Mask | None:
+def null_mask(x: Datum) -> Mask | None:
     """Return where ``x`` is NULL; None if nowhere."""
     if isinstance(x, pa.Scalar):
         return None if x.is_valid else np.ones((), bool)
     if x.null_count == 0:
         return None
-    return flags(x.is_null())
+    return boolean_flags(x.is_null())
 
 
 def has_value(x: Datum) -> Mask:
     """Return where ``x`` is not NULL."""
     if isinstance(x, pa.Scalar):
         return np.asarray(x.is_valid)
-    return flags(x.is_valid()) if x.null_count else np.ones(len(x), bool)
+    return boolean_flags(x.is_valid()) if x.null_count else np.ones(len(x), bool)
 
 
-def either(*masks: Mask | None) -> Mask | None:
+def mask_union(*masks: Mask | None) -> Mask | None:
     """Return the union of masks, where None is an empty one."""
     out: Mask | None = None
     for mask in masks:
@@ -99,7 +99,7 @@ def any_set(mask: Mask | None) -> Mask | None:
     return mask if mask is not None and bool(mask.any()) else None
 
 
-def build(values: Numbers, null: Mask | None, arrow_type: Any) -> Datum:
+def build_array(values: Numbers, null: Mask | None, arrow_type: Any) -> Datum:
     """Build an Arrow array of ``arrow_type`` over stored numbers, NULL where ``null`` is set."""
     if null is not None and null.shape != values.shape:
         null = np.broadcast_to(null, values.shape)
@@ -111,17 +111,17 @@ def is_true(x: Datum) -> Mask:
     """Return where a boolean datum is true (not where NULL)."""
     if isinstance(x, pa.Scalar):
         return np.asarray(x.is_valid and x.as_py() is True)
-    return flags(x.fill_null(False) if x.null_count else x)
+    return boolean_flags(x.fill_null(False) if x.null_count else x)
 
 
 def is_false(x: Datum) -> Mask:
     """Return where a boolean datum is false (not where NULL)."""
     if isinstance(x, pa.Scalar):
         return np.asarray(x.is_valid and x.as_py() is False)
-    return ~flags(x.fill_null(True) if x.null_count else x)
+    return ~boolean_flags(x.fill_null(True) if x.null_count else x)
 
 
-def flags(x: Datum) -> Mask:
+def boolean_flags(x: Datum) -> Mask:
     """Convert booleans without NULLs by their bits, fifteen times as fast as Arrow does."""
     bits = x.buffers()[1] if isinstance(x, pa.BooleanArray) and len(x) else None
     if bits is None:
@@ -131,23 +131,23 @@ def flags(x: Datum) -> Mask:
     return np.unpackbits(held, count=first + len(x), bitorder="little")[first:].view(np.bool_)
 
 
-def truth(true: Mask, false: Mask, length: int) -> Datum:
+def boolean_array(true: Mask, false: Mask, length: int) -> Datum:
     """Build a boolean array that is NULL where neither mask is set."""
     true, false = np.broadcast_to(true, (length,)), np.broadcast_to(false, (length,))
     return pa.array(true, mask=~(true | false))
 
 
-def full(x: Datum, length: int) -> Any:
+def full_length(x: Datum, length: int) -> Any:
     """Return ``x`` as an array of ``length`` rows."""
     return pa.repeat(x, length) if isinstance(x, pa.Scalar) else x
 
 
-def rows(values: list[Datum]) -> int:
+def row_count(values: list[Datum]) -> int:
     """Return the number of rows of the arrays among ``values``; 1 if all are constants."""
     return next((len(v) for v in values if not isinstance(v, pa.Scalar)), 1)
 
 
-def blank(x: Datum, where: Mask | None) -> Datum:
+def null_where(x: Datum, where: Mask | None) -> Datum:
     """Return ``x`` with NULL where the mask is set."""
     if where is None or not where.any():
         return x
@@ -158,12 +158,12 @@ def blank(x: Datum, where: Mask | None) -> Datum:
     return pc.if_else(pa.array(np.broadcast_to(where, (len(x),))), pa.scalar(None, x.type), x)
 
 
-def outcome(values: Datum, bad: Mask | None, mode: Mode, message: str) -> Evaluated:
+def mode_outcome(values: Datum, bad: Mask | None, mode: Mode, message: str) -> Evaluated:
     """Return ``values`` with the rows of ``bad`` failing (ANSI) or NULL (TRY, LEGACY)."""
     bad = any_set(bad)
     if bad is None:
         return Evaluated(values)
-    values = blank(values, bad)
+    values = null_where(values, bad)
     return Evaluated(values, bad, message) if mode is Mode.ANSI else Evaluated(values)
 
 
@@ -172,13 +172,13 @@ def wide_decimal(x: Datum) -> Datum:
     return x.cast(pa.decimal256(76, x.type.scale if pa.types.is_decimal(x.type) else 0))
 
 
-def fitted(x: Datum, target: Decimal, mode: Mode, message: str) -> Evaluated:
+def fit_decimal(x: Datum, target: Decimal, mode: Mode, message: str) -> Evaluated:
     """Round a wide decimal half up to the target's scale; one with too many digits fails or is NULL."""
     if x.type.scale > target.scale:
         x = pc.round(x, ndigits=target.scale, round_mode="half_towards_infinity")
     limit = pa.scalar(decimal.Decimal(10 ** (target.precision - target.scale)), pa.decimal256(76, x.type.scale))
     bad = np.asarray(pc.greater_equal(pc.abs(x), limit).fill_null(False).to_numpy(zero_copy_only=False))
-    return outcome(blank(x, bad).cast(to_arrow_type(target)), bad, mode, message)
+    return mode_outcome(null_where(x, bad).cast(to_arrow_type(target)), bad, mode, message)
 
 
 def none_of(length: int) -> Mask:
@@ -186,12 +186,12 @@ def none_of(length: int) -> Mask:
     return np.zeros(length, bool)
 
 
-def scalar(value: Any, data_type: DataType) -> Any:
+def literal_scalar(value: Any, data_type: DataType) -> Any:
     """A literal's value as an Arrow scalar."""
     return pa.scalar(value, to_arrow_type(data_type))
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """An Arrow scalar as a literal's value: instants, dates, times and intervals as integers."""
     if not value.is_valid:
         return None

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from tamis.core.expr.registry import Signature, entry_of, overloads, rewriting, special_cast, taken_apart
-from tamis.core.expr.to_sql import attempted
+from tamis.core.expr.registry import Signature, entry_of, overloads_of, rewriting_of, special_cast, taken_apart
+from tamis.core.expr.to_sql import call_text
 from tamis.core.expr.tree import Call, Cause, Constructed, Expr, Literal, Mode, Opaque
 from tamis.core.types import BINARY_COLLATION, NULL, DataType, String
 
 
-def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None, type: DataType | None = None) -> Expr:  # noqa: A002
+def make_call(
+    name: str,
+    *args: Expr,
+    mode: Mode = Mode.ANSI,
+    zone: str | None = None,
+    type: DataType | None = None,  # noqa: A002
+) -> Expr:
     """Return a call of the function with this canonical name, with arguments coerced as Spark's analyzer does.
 
     ``type`` is the target of a ``cast``. Unknown functions and arguments that do not fit become ``Opaque`` of type
     ``type``, or of the type that the context requires; they are never an error here.
     """
-    rewrite = rewriting(name)
+    rewrite = rewriting_of(name)
     if rewrite is not None:
         built = rewrite(args, mode, zone)
         return built if built is not None else opaque(name, args, type)
@@ -36,7 +42,7 @@ def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None
     if entry.lenient and mode is Mode.LEGACY:
         mode = Mode.TRY
     if signature is None:
-        built = next((e for build in overloads(name) if (e := build(args, mode, zone)) is not None), None)
+        built = next((e for build in overloads_of(name) if (e := build(args, mode, zone)) is not None), None)
         return built if built is not None else opaque(name, args, type)
     return Call(
         signature.type,
@@ -52,7 +58,7 @@ def opaque(name: str, args: tuple[Expr, ...], data_type: DataType | None = None)
 
     Without ``data_type`` the context sets its type: boolean for a predicate, else the type it is compared with.
     """
-    return Opaque(data_type or NULL, attempted(name, args, data_type), args, cause=Cause.ARGUMENTS)
+    return Opaque(data_type or NULL, call_text(name, args, data_type), args, cause=Cause.ARGUMENTS)
 
 
 def _collated(arg: Expr) -> bool:

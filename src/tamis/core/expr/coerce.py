@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tamis.core.expr.calls import call
-from tamis.core.expr.evaluate import cast_values, constant
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.evaluate import cast_values, constant_value
 from tamis.core.expr.to_sql import to_sql
 from tamis.core.expr.tree import Cause, Constructed, Expr, Literal, Literals, Mode, Opaque
 from tamis.core.types import (
@@ -52,7 +52,7 @@ def is_instant(data_type: DataType) -> bool:
     return data_type in {DATE, TIMESTAMP, TIMESTAMP_NTZ}
 
 
-def orders(data_type: DataType) -> bool:
+def has_order(data_type: DataType) -> bool:
     """Whether values of this type can be compared by the kernels here."""
     return (
         is_numeric(data_type)
@@ -96,7 +96,7 @@ def wider_numeric(a: DataType, b: DataType, mode: Mode) -> DataType | None:
     return FLOAT if mode is Mode.LEGACY and DOUBLE not in {a, b} else DOUBLE
 
 
-def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
+def common_type(a: DataType, b: DataType, mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
     """Return the common type of two sides of a comparison, or None if Spark refuses or it is unknown.
 
     Without ``sides``, the common type of list members or of CASE branches.
@@ -134,11 +134,11 @@ def _wider_than_text(other: DataType, mode: Mode, sides: bool) -> DataType | Non
     return other if is_instant(other) or other in {BOOLEAN, BINARY} else None
 
 
-def widest(types: list[DataType], mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
-    """``wider`` over many, text first as Spark folds them."""
+def widest_type(types: list[DataType], mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
+    """``common_type`` over many, text first as Spark folds them."""
     out: DataType | None = NULL
     for data_type in sorted(types, key=lambda t: not is_text(t)):
-        out = wider(out, data_type, mode, sides=sides) if out is not None else None
+        out = common_type(out, data_type, mode, sides=sides) if out is not None else None
     return out
 
 
@@ -161,7 +161,7 @@ def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
     return Literal(BOOLEAN, (constant > 0) is less)
 
 
-def narrowest(expr: Expr) -> DataType:
+def narrowest_type(expr: Expr) -> DataType:
     """Return the type of ``expr`` as an operand of a comparison or of arithmetic with a decimal.
 
     An integer literal has the precision of its own digits there. Elsewhere (COALESCE, CASE, IN …) it has its type's.
@@ -171,7 +171,7 @@ def narrowest(expr: Expr) -> DataType:
     return expr.type
 
 
-def brought(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
+def implicit_cast(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
     """Cast ``expr`` to ``data_type`` implicitly if its type differs. Constants are converted at once.
 
     An opaque expression of unknown type takes the type, and may fail: Spark may have to cast it.
@@ -186,18 +186,18 @@ def brought(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Ex
         return expr if data_type == STRING else replace(expr, type=data_type) if isinstance(expr, Literal) else expr
     if isinstance(expr, Literals):
         return _bring_literals(expr, data_type, mode, zone)
-    return folded(_cast(expr, data_type, mode, zone))
+    return fold_cast(_cast(expr, data_type, mode, zone))
 
 
 def _cast(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
-    return call("cast", expr, mode=mode, zone=zone, type=data_type)
+    return make_call("cast", expr, mode=mode, zone=zone, type=data_type)
 
 
-def folded(expr: Expr) -> Expr:
+def fold_cast(expr: Expr) -> Expr:
     """Fold a cast of a constant, unless it fails: then it must fail at run time."""
     if not expr.children or not isinstance(expr.children[0], Literal):
         return expr
-    value = constant(expr)
+    value = constant_value(expr)
     return replace(value, narrows=False) if value else expr
 
 
@@ -207,19 +207,19 @@ def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str |
     return Literals(data_type, values) if values is not None else Opaque(data_type, to_sql(expr), cause=Cause.ARGUMENTS)
 
 
-def common(
+def cast_to_common(
     args: tuple[Expr, ...], mode: Mode, zone: str | None, *, sides: bool = False
 ) -> tuple[tuple[Expr, ...], DataType] | None:
-    """Cast all arguments to one type; None if no ordered type fits all. See ``wider``.
+    """Cast all arguments to one type; None if no ordered type fits all. See ``common_type``.
 
     Only the sides of a comparison narrow an integer literal beside a decimal.
     """
     types: list[DataType] = [a.type for a in args]
     if sides and any(isinstance(t, Decimal) for t in types):
-        types = [narrowest(a) for a in args]
-    target = types[0] if len(set(types)) == 1 else widest(types, mode, sides=sides)
+        types = [narrowest_type(a) for a in args]
+    target = types[0] if len(set(types)) == 1 else widest_type(types, mode, sides=sides)
     if target is None:
         return None
     if is_text(target):
         target = STRING
-    return tuple(brought(a, target, mode, zone) for a in args), target
+    return tuple(implicit_cast(a, target, mode, zone) for a in args), target

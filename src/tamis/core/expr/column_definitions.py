@@ -22,13 +22,13 @@ _FORM = (
 )
 
 
-def columns(text: str) -> pa.Schema:
+def parse_columns(text: str) -> pa.Schema:
     """Parse ``text`` into a schema.
 
     Raises ``InvalidInput`` (``BAD_SCHEMA``, ``BAD_TYPE``) naming what is invalid.
     """
     try:
-        fields = syntax.columns(text)
+        fields = syntax.parse_column_list(text)
     except syntax.SyntaxProblem as problem:
         raise _bad(text, f"{problem.said(text)}; {_FORM}") from None
     for field in fields:

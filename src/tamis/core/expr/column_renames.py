@@ -10,20 +10,20 @@ import math
 from dataclasses import replace
 
 from tamis.core.expr import syntax
-from tamis.core.expr.syntax.nodes import Name, walk
+from tamis.core.expr.syntax.nodes import Name, walk_nodes
 from tamis.core.expr.to_sql import to_sql
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals
 from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, NULL, Array, DataType, Decimal, Field, Schema, Struct
 from tamis.core.types.identifiers import dotted_path
 
 
-def renamed(text: str, before: Schema, after: Schema) -> str:
+def rename_columns(text: str, before: Schema, after: Schema) -> str:
     """Return ``text``, which names columns as ``before`` does, with the names that they have in ``after``.
 
     The rest of the text stays as it is written.
     """
     out, at = [], 0
-    nodes = [node for node in walk(syntax.expression(text)) if isinstance(node, Name)]
+    nodes = [node for node in walk_nodes(syntax.parse_expression(text)) if isinstance(node, Name)]
     for node in sorted(nodes, key=lambda node: node.start):
         parts = _names(node.parts, before, after)
         if parts != node.parts:

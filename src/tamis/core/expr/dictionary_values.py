@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Evaluated
-from tamis.core.expr.tree import Expr, columns
+from tamis.core.expr.tree import Expr, column_paths
 
 
 def evaluated_by_dictionary(
@@ -23,7 +23,7 @@ def evaluated_by_dictionary(
     Returns None if it has other columns, if the dictionary is not smaller than the column, or if any value of the
     dictionary fails: it may be one that no row has, and the error of the first row is wanted.
     """
-    ids = {path[0] for path in columns(expr)}
+    ids = {path[0] for path in column_paths(expr)}
     if len(ids) != 1:
         return None
     (column,) = ids

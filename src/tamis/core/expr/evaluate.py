@@ -19,21 +19,21 @@ from tamis.core.expr.arrow_values import (
     Datum,
     Evaluated,
     Mask,
-    blank,
-    full,
+    full_length,
     is_true,
+    literal_scalar,
     none_of,
-    nulls,
-    plain,
-    rows,
-    scalar,
+    null_mask,
+    null_where,
+    plain_value,
+    row_count,
 )
-from tamis.core.expr.calls import call
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.functions.cast.cast_text import of_today
 from tamis.core.expr.functions.datetime.clock_columns import now_as
-from tamis.core.expr.functions.nested.element_kernels import any_of, members, spread
-from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, columns
-from tamis.core.expr.unsupported_rows import approximate, refused, supported
+from tamis.core.expr.functions.nested.element_kernels import any_of, member_positions, member_ranges
+from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, column_paths
+from tamis.core.expr.unsupported_rows import is_approximate, is_supported, refusal_error
 from tamis.core.types import STRING, TIMESTAMP, Array, DataType
 from tamis.core.types.arrow import FIELD_ID, to_arrow_type
 from tamis.core.types.dictionary_arrays import plain_array
@@ -48,11 +48,11 @@ def evaluate(expr: Expr, batch: Batch, length: int, *, now_micros: int | None = 
     """Return the values of ``expr`` for ``length`` rows, and the rows on which it fails.
 
     ``now_micros`` is the instant of the query. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) for an expression
-    that is not ``supported``.
+    that is not ``is_supported``.
     """
     out = _Run(batch, now_micros).eval(expr)
     failed = None if out.failed is None else np.array(np.broadcast_to(out.failed, (length,)))
-    return Evaluated(full(out.values, length), failed, out.error)
+    return Evaluated(full_length(out.values, length), failed, out.error)
 
 
 Connect = Callable[[Call, Batch], Evaluated | None]
@@ -99,22 +99,24 @@ class _Run:
     def eval(self, expr: Expr) -> Evaluated:
         match expr:
             case Literal(data_type, value):
-                return Evaluated(scalar(value, data_type))
+                return Evaluated(literal_scalar(value, data_type))
             case Column():
-                return Evaluated(read(self.batch, expr))
+                return Evaluated(read_column(self.batch, expr))
             case Call() if expr.function in {"exists", "forall"}:
                 return self._tested(expr)
             case Element():
                 return Evaluated(_inside(self.elements, expr))
             case Call() if expr.function in {"and", "or"} and self.connect is not None:
-                return self.connect(expr, self.batch) or apply(expr, [self.eval(a) for a in expr.args])
-            case Call() if not approximate(expr):
-                return apply(expr, [self.eval(a) for a in expr.args])
+                return self.connect(expr, self.batch) or apply_function(expr, [self.eval(a) for a in expr.args])
+            case Call() if not is_approximate(expr):
+                return apply_function(expr, [self.eval(a) for a in expr.args])
             case Literals():
                 return Evaluated(pa.scalar(None, to_arrow_type(expr.type)))
             case Moving():
-                return Evaluated(moment(expr, self.now_micros if self.now_micros is not None else world().now_micros()))
-        raise refused(expr)
+                return Evaluated(
+                    query_instant(expr, self.now_micros if self.now_micros is not None else world().now_micros())
+                )
+        raise refusal_error(expr)
 
     def _tested(self, call: Call) -> Evaluated:
         """Test the elements of an array: all elements of all rows at once, with other columns repeated."""
@@ -123,12 +125,12 @@ class _Run:
         assert isinstance(source, Column)
         assert isinstance(source.type, Array)
         x = array.values
-        owner, member = members(*spread(x))
+        owner, member = member_positions(*member_ranges(x))
         rows_ = pa.array(owner)
-        batch = {ids[0]: _whole(self.batch[ids[0]]).take(rows_) for ids in columns(body)}
+        batch = {ids[0]: _whole(self.batch[ids[0]]).take(rows_) for ids in column_paths(body)}
         elements = {**self.elements, (*source.ids, source.type.element.id): x.values.take(pa.array(member))}
         out = any_of(_Run(batch, self.now_micros, elements).eval(body), owner, len(x), exists=call.function == "exists")
-        return Evaluated(blank(out.values, nulls(x)), out.failed, out.error)
+        return Evaluated(null_where(out.values, null_mask(x)), out.failed, out.error)
 
 
 def _whole(array: Any) -> Any:
@@ -144,13 +146,13 @@ def _inside(elements: Mapping[tuple[int, ...], Datum], element: Element) -> Datu
     return array
 
 
-def apply(call: Call, args: list[Evaluated]) -> Evaluated:
+def apply_function(call: Call, args: list[Evaluated]) -> Evaluated:
     """Apply one function to evaluated arguments. Constant arguments give a constant."""
     values = [a.values for a in args]
     if args and all(isinstance(v, pa.Scalar) for v in values):
         out = _apply(call, [Evaluated(pa.repeat(a.values, 1), _row(a.failed), a.error) for a in args])
         failed = None if out.failed is None or not out.failed.any() else np.ones((), bool)
-        return Evaluated(full(out.values, 1)[0], failed, out.error if failed is not None else None)
+        return Evaluated(full_length(out.values, 1)[0], failed, out.error if failed is not None else None)
     return _apply(call, args)
 
 
@@ -159,7 +161,7 @@ def _row(mask: Mask | None) -> Mask | None:
 
 
 def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
-    entry = registry.function(call.function)
+    entry = registry.function_entry(call.function)
     if entry.combine is not None:
         return entry.combine(call, args)
     assert entry.kernel is not None
@@ -168,31 +170,31 @@ def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
     if failed is None and out.failed is None:
         return out
     mine = out.failed if failed is None else failed if out.failed is None else failed | (out.failed & ~failed)
-    return Evaluated(blank(out.values, mine), mine, error or out.error)
+    return Evaluated(null_where(out.values, mine), mine, error or out.error)
 
 
 def _reached(args: list[Evaluated], keeps_nulls: bool) -> tuple[Mask | None, str | None]:
     """Combine failures of arguments from left to right: Spark stops evaluating at a NULL argument."""
     if all(a.failed is None for a in args):
         return None, None
-    n = rows([a.values for a in args])
+    n = row_count([a.values for a in args])
     failed, shielded, error = none_of(n), none_of(n), None
     for arg in args:
         if arg.failed is not None:
             now = arg.failed & ~shielded
             failed, error = failed | now, error or (arg.error if now.any() else None)
-        null = nulls(arg.values)
+        null = null_mask(arg.values)
         if null is not None and not keeps_nulls:
             shielded = shielded | (null & ~failed)
     return failed, error
 
 
-def moment(expr: Moving, micros: int) -> Any:
+def query_instant(expr: Moving, micros: int) -> Any:
     """Return the query's instant in the type of ``expr``; dates and local times use its zone."""
     return now_as(expr, micros)
 
 
-def read(batch: Batch, column: Column) -> Datum:
+def read_column(batch: Batch, column: Column) -> Datum:
     """Return a column of the batch or a struct field in it, NULL where a parent is NULL."""
     array = batch[column.ids[0]]
     if isinstance(array, pa.ChunkedArray):
@@ -220,10 +222,10 @@ def _child(struct: Any, identifier: int, name: str) -> int:
     raise InvalidInput(f"There is no field {name!r} ({identifier}) in {struct}.", code="COLUMN_NOT_FOUND", name=name)
 
 
-def constant(expr: Expr) -> Literal | None:
+def constant_value(expr: Expr) -> Literal | None:
     """Return the value of an expression without columns as a literal; None if it fails or depends on the query."""
     if any(
-        isinstance(node, Column | Element | Moving | Opaque | Literals) or approximate(node) for node in expr.walk()
+        isinstance(node, Column | Element | Moving | Opaque | Literals) or is_approximate(node) for node in expr.walk()
     ):
         return None
     if any(isinstance(node, Call) and _of_today(node) for node in expr.walk()):
@@ -231,20 +233,22 @@ def constant(expr: Expr) -> Literal | None:
     out = _Run({}, None).eval(expr)
     if out.failed is not None and bool(out.failed.any()):
         return None
-    return Literal(expr.type, plain(full(out.values, 1)[0]))
+    return Literal(expr.type, plain_value(full_length(out.values, 1)[0]))
 
 
 def _of_today(call: Call) -> bool:
     """Whether a constant time of day is cast to a timestamp, which uses the date of the query."""
     text = call.args[0] if call.function == "cast" and call.type == TIMESTAMP else None
-    return isinstance(text, Literal) and isinstance(text.value, str) and bool(of_today(scalar(text.value, STRING)))
+    return (
+        isinstance(text, Literal) and isinstance(text.value, str) and bool(of_today(literal_scalar(text.value, STRING)))
+    )
 
 
 def cast_values(array: Any, source: DataType, target: DataType, mode: Mode, zone: str | None) -> Any:
     """Cast literal values to another type; None if a value has no equivalent."""
     column = Column(source, (0,), "list")
-    expr = call("cast", column, mode=mode, zone=zone, type=target)
-    if not supported(expr):
+    expr = make_call("cast", column, mode=mode, zone=zone, type=target)
+    if not is_supported(expr):
         return None
     out = evaluate(expr, {0: array}, len(array))
     return None if out.failed is not None and out.failed.any() else out.values

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.core.expr import registry
-from tamis.core.expr.calls import call
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.parse_filter import parse_value
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Moving
-from tamis.core.expr.unsupported_rows import can_fail, refused, supported
+from tamis.core.expr.unsupported_rows import can_fail, is_supported, refusal_error
 from tamis.core.types import (
     BINARY_COLLATION,
     BOOLEAN,
@@ -68,7 +68,7 @@ class GeneratedColumn:
 
 def _portable(node: Call) -> bool:
     """Whether releases of Java agree: they do not about the case of some letters, and the digits of doubles."""
-    if registry.function(node.function).reliable is None:
+    if registry.function_entry(node.function).reliable is None:
         return True
     return node.function in {"cast", "round", "bround"} and node.args[0].type not in (FLOAT, DOUBLE)
 
@@ -102,11 +102,13 @@ def derived_ids(schema: Schema, ids: frozenset[int]) -> frozenset[int]:
     )
 
 
-def canonical(expr: Expr) -> Expr:
+def canonical_expression(expr: Expr) -> Expr:
     """Return ``expr`` with columns known by id alone, so that equal trees mean the same whatever names were used."""
     if isinstance(expr, Column):
         return Column(expr.type, expr.ids, "")
-    changed: dict[str, Any] = {"args": tuple(canonical(arg) for arg in expr.children)} if expr.children else {}
+    changed: dict[str, Any] = (
+        {"args": tuple(canonical_expression(arg) for arg in expr.children)} if expr.children else {}
+    )
     return replace(expr, **changed) if changed else expr
 
 
@@ -153,8 +155,8 @@ def _bind(field: Field, schema: Schema) -> GeneratedColumn:
     how = field.generated
     assert how is not None
     value = parse_value(how.expression, schema, zone=how.zone, ansi=how.ansi, what="a generated column")
-    if not supported(value):
-        why = refused(value).message
+    if not is_supported(value):
+        why = refusal_error(value).message
         raise _bad(field.name, why, "Use functions that are computed here exactly as in Spark.")
     stored = _stored(value, field.type)
     if stored is None:
@@ -172,7 +174,7 @@ def _stored(value: Expr, to: DataType) -> Expr | None:
         return value
     if not (_number(value.type) and _number(to)):
         return None
-    cast = call("cast", value, type=to)
+    cast = make_call("cast", value, type=to)
     return None if not isinstance(cast, Call) or can_fail(replace(cast, args=(Column(value.type, (), ""),))) else cast
 
 
@@ -215,7 +217,7 @@ def _check_new(field: Field, schema: Schema) -> None:
             raise _bad(name, f"it reads {node.name}, which is {node.type}", "Read STRING columns.")
     if isinstance(found.value, Literal):
         raise _bad(name, "its value is a constant", "Use DEFAULT for a constant.")
-    if not supported(call("null_safe_eq", found.column, found.column, type=BOOLEAN)):
+    if not is_supported(make_call("null_safe_eq", found.column, found.column, type=BOOLEAN)):
         raise _bad(name, f"values of {field.type} cannot be compared", "Use another type.")
 
 
@@ -234,7 +236,11 @@ def _check_kept(before: Schema, after: Schema, field: Field) -> None:
         new = _bind(field, after)
     except TamisError:
         new = None
-    if new is not None and old.field.type == field.type and canonical(old.value) == canonical(new.value):
+    if (
+        new is not None
+        and old.field.type == field.type
+        and canonical_expression(old.value) == canonical_expression(new.value)
+    ):
         return
     changed = next((source for source in old.sources if _differs(before, after, source)), old.column)
     what = "Its type cannot change" if changed is old.column else f"{field.name!r} depends on {changed.name!r}"

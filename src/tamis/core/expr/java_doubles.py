@@ -51,7 +51,7 @@ def is_left_to_spark() -> bool:
     return _LAST_WORD.get()
 
 
-def unsure(values: Any, digits: int | None = None) -> Mask:
+def unsure_doubles(values: Any, digits: int | None = None) -> Mask:
     """Return which doubles must be left to Spark; none outside ``spark_decides``. Arguments as ``alike``."""
     return ~alike(values, digits) if is_left_to_spark() else np.zeros(np.shape(values), bool)
 

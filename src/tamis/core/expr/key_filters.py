@@ -10,7 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.calls import call
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.tree import Expr, Literals
 from tamis.core.types import BINARY_COLLATION, DOUBLE, FLOAT, NULL, VARIANT, DataType, String
 from tamis.core.types.arrow import to_arrow_type
@@ -46,4 +46,4 @@ def key_filter(target: Expr, keys: pa.Array | pa.ChunkedArray, *, distinct: bool
         return None
     if not distinct:
         keys = pc.unique(keys).drop_null()
-    return None if len(keys) > MOST_KEYS else call("in", target, Literals(target.type, keys))
+    return None if len(keys) > MOST_KEYS else make_call("in", target, Literals(target.type, keys))

@@ -8,8 +8,8 @@ import re
 
 import pyarrow as pa
 
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, folded, narrowest, orders, widest
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import fold_cast, has_order, implicit_cast, narrowest_type, widest_type
 from tamis.core.expr.evaluate import cast_values
 from tamis.core.expr.literal_lists import Constants
 from tamis.core.expr.syntax import SyntaxProblem
@@ -39,7 +39,7 @@ _WHOLE = {"Y": (BYTE, 2**7), "S": (SHORT, 2**15), "L": (LONG, 2**63)}
 _MOST_DIGITS = 38
 
 
-def number(node: Number) -> Literal:
+def bind_number(node: Number) -> Literal:
     """Bind a number as Spark types it: by its suffix, else INT, BIGINT or DECIMAL; DOUBLE with an exponent.
 
     Raises ``SyntaxProblem`` if it is out of range.
@@ -74,7 +74,7 @@ _TYPED = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIM
 _MOVING = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
 
-def typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
+def bind_typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
     """Bind a typed literal; None if only Spark knows its value. Raises ``SyntaxProblem`` if it is invalid."""
     found: Expr | None
     match node.kind:
@@ -88,7 +88,7 @@ def typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
         case kind:
             if _MOVING.match(node.text):
                 return None
-            found = folded(call("cast", Literal(STRING, node.text), mode=mode, zone=zone, type=_TYPED[kind]))
+            found = fold_cast(make_call("cast", Literal(STRING, node.text), mode=mode, zone=zone, type=_TYPED[kind]))
     if not isinstance(found, Literal) or found.value is None:
         kind = "row of hexadecimal digits" if node.kind == "X" else node.kind
         raise SyntaxProblem(f"{node.text!r} is not a {kind}", node.start)
@@ -107,7 +107,7 @@ _MICROS["week"] = 7 * _MICROS["day"]
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
-def interval(node: Interval) -> Literal | None:
+def bind_interval(node: Interval) -> Literal | None:
     """Bind a constant interval: day-time in microseconds, or year-month in months.
 
     Raises ``SyntaxProblem`` if Spark rejects it.
@@ -203,13 +203,13 @@ def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> L
         return None
     kinds = {o.type for o in options}
     target = _list_type(value, options, mode)
-    if target is None or not orders(target):
+    if target is None or not has_order(target):
         return None
-    if len(kinds) == 1 and orders(source := kinds.pop()):
+    if len(kinds) == 1 and has_order(source := kinds.pop()):
         array = pa.array([o.value for o in options if isinstance(o, Literal)], to_arrow_type(source))
         values = cast_values(array, source, target, mode, zone) if source != target else array
         return None if values is None else Literals(target, values)
-    members = [o if o.type == target else brought(o, target, mode, zone) for o in options]
+    members = [o if o.type == target else implicit_cast(o, target, mode, zone) for o in options]
     constants = [m.value for m in members if isinstance(m, Literal)]
     return Literals(target, pa.array(constants, to_arrow_type(target))) if len(constants) == len(members) else None
 
@@ -220,10 +220,10 @@ def _list_type(value: Expr, options: list[Expr], mode: Mode) -> DataType | None:
     Beside a decimal, integer literals have the digits of their type, which can round the value. They have only their
     own digits if the scale stays the same: no outcome differs, and the value's own type is often wide enough.
     """
-    target = widest([value.type, *{o.type for o in options}], mode)
+    target = widest_type([value.type, *{o.type for o in options}], mode)
     if not isinstance(target, Decimal):
         return target
-    narrow = widest([value.type, *{narrowest(o) for o in options}], mode)
+    narrow = widest_type([value.type, *{narrowest_type(o) for o in options}], mode)
     return narrow if isinstance(narrow, Decimal) and narrow.scale == target.scale else target
 
 
@@ -234,8 +234,8 @@ def array_of(value: Expr, constants: Constants, mode: Mode, zone: str | None) ->
     """
     if isinstance(value.type, Decimal):
         return None
-    target = widest([value.type, *constants.kinds], mode)
-    if target is None or not orders(target) or isinstance(target, Decimal):
+    target = widest_type([value.type, *constants.kinds], mode)
+    if target is None or not has_order(target) or isinstance(target, Decimal):
         return None
     source = STRING if STRING in constants.kinds else LONG
     values = constants.array if source == target else cast_values(constants.array, source, target, mode, zone)

@@ -18,7 +18,7 @@ DEEPEST = 150
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a filter") -> Expr:
+def parse_predicate(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a filter") -> Expr:
     """Parse a Spark SQL predicate over the columns of ``schema``, coerced as Spark's analyzer does.
 
     ``zone`` is the session time zone, ``what`` names the text in errors. Raises ``NotFound``
@@ -36,7 +36,7 @@ def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, wh
 
 
 def parse_value(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a value") -> Expr:
-    """Parse a Spark SQL expression of any type; otherwise as ``parse``."""
+    """Parse a Spark SQL expression of any type; otherwise as ``parse_predicate``."""
     return _bound(text, schema, zone, ansi, what, "expression")
 
 
@@ -44,7 +44,7 @@ def _bound(text: str, schema: Schema, zone: str, ansi: bool, what: str, kind: st
     if _HALF.search(text):
         raise _wrong(repr(text)[1:-1], what, "It holds half a character", kind)
     try:
-        parsed = syntax.expression(text)
+        parsed = syntax.parse_expression(text)
         if isinstance(parsed, Alias):
             raise syntax.SyntaxProblem(f"Nothing joins {', '.join(parsed.names)!r} to what stands before it")
         if isinstance(parsed, Star):

@@ -157,7 +157,7 @@ _TAKEN_APART: dict[str, Callable[[tuple[Expr, ...], Mode, str | None], Expr | No
 _CASTS_FROM: dict[DataType, Callable[[Expr, DataType, Mode, str | None], Expr | None]] = {}
 
 
-def declare(function: Function) -> Function:
+def declare_function(function: Function) -> Function:
     """Register a function. Raises ``AssertionError`` for a name that is taken."""
     for table, keys in ((_BY_NAME, (function.name,)), (_BY_SQL, function.sql), (_BY_CATALYST, function.catalyst)):
         for key in keys:
@@ -169,7 +169,7 @@ def declare(function: Function) -> Function:
     return function
 
 
-def sugar(
+def declare_sugar(
     *names: str, catalyst: tuple[str, ...] = ()
 ) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
     """Register a name that is rewritten into other functions (``nvl``, ``BETWEEN``, ``ts + interval``)."""
@@ -182,7 +182,7 @@ def sugar(
     return enter
 
 
-def overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
+def declare_overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
     """Register a meaning of a declared name for arguments that do not fit its signature.
 
     An example is ``+`` of a date and an interval.
@@ -194,7 +194,7 @@ def overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | Non
     return enter
 
 
-def simplify(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
+def declare_simplifier(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
     """Register what a declared name means for structs and arrays that the filter makes (``Constructed``)."""
 
     def enter(build: Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]) -> None:
@@ -217,12 +217,12 @@ def entry_of(name: str) -> Function | None:
     return _BY_NAME.get(name)
 
 
-def rewriting(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None] | None:
+def rewriting_of(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None] | None:
     """Return the function that rewrites a name into others, or None."""
     return _SUGAR.get(name)
 
 
-def overloads(name: str) -> Sequence[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]:
+def overloads_of(name: str) -> Sequence[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]:
     """Return the overloads of a name, tried in order when its own signature does not fit."""
     return _OVERLOADS.get(name, ())
 
@@ -238,12 +238,12 @@ def special_cast(source: DataType) -> Callable[[Expr, DataType, Mode, str | None
     return _CASTS_FROM.get(source)
 
 
-def function(name: str) -> Function:
+def function_entry(name: str) -> Function:
     """Return the entry of a canonical name. Raises ``KeyError``, because only ``call`` builds trees."""
     return _BY_NAME[name]
 
 
-def entries() -> tuple[Function, ...]:
+def all_entries() -> tuple[Function, ...]:
     """Return all entries in the order of declaration."""
     return tuple(_BY_NAME.values())
 

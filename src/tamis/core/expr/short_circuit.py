@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Evaluated, Mask, blank, flags, full, is_false, is_true
+from tamis.core.expr.arrow_values import Evaluated, Mask, boolean_flags, full_length, is_false, is_true, null_where
 from tamis.core.expr.dictionary_values import evaluated_by_dictionary
 from tamis.core.expr.evaluate import Batch, evaluate_any
 from tamis.core.expr.leg_costs import LegCost, gathering_nanos
-from tamis.core.expr.tree import Call, Expr, columns
+from tamis.core.expr.tree import Call, Expr, column_paths
 from tamis.cost_model import COSTS
 from tamis.world import world
 
@@ -60,7 +60,7 @@ class ShortCircuit:
             return np.ones(length, bool), np.zeros(length, bool), None
         out = self.legs.run(batch, length, self._eval)
         failed = np.zeros(length, bool) if out.failed is None else out.failed
-        keep = flags(out.values)
+        keep = boolean_flags(out.values)
         return keep if out.failed is None else keep & ~failed, failed, out.error
 
     def _eval(self, expr: Expr, batch: Batch) -> Evaluated:
@@ -78,7 +78,7 @@ class ShortCircuit:
         if not legs.columns:
             return None
         out = legs.run(batch, len(batch[next(iter(legs.columns))]), self._eval)
-        return Evaluated(blank(out.values, out.failed), out.failed, out.error)
+        return Evaluated(null_where(out.values, out.failed), out.failed, out.error)
 
 
 class Legs:
@@ -87,7 +87,7 @@ class Legs:
     def __init__(self, legs: Sequence[Expr], can_fail: CanFail, *, conjunction: bool, null_stops: bool) -> None:
         self._legs, self._conjunction, self._null_stops = tuple(legs), conjunction, null_stops
         self.costs = [LegCost.of(leg) for leg in legs]
-        self._columns = [{ids[0] for ids in columns(leg)} for leg in legs]
+        self._columns = [{ids[0] for ids in column_paths(leg)} for leg in legs]
         self.columns = set().union(*self._columns)
         self._runs = _movable(legs, can_fail)
 
@@ -121,7 +121,7 @@ class Legs:
 
     def _joined(self, before: _Outcome | None, leg: Evaluated, length: int) -> _Outcome:
         """Combine a leg with those before it; it fails only for rows that reach it."""
-        values = full(leg.values, length)
+        values = full_length(leg.values, length)
         values = values.cast(pa.bool_()) if pa.types.is_null(values.type) else values
         if self._null_stops and values.null_count:
             values = values.fill_null(False)
@@ -180,13 +180,13 @@ def _placed(values: pa.BooleanArray, where: Any, length: int) -> pa.BooleanArray
     spread = np.zeros(length, bool)
     spread[where] = is_true(values)
     if not values.null_count:
-        return packed(spread)
+        return packed_mask(spread)
     known = np.ones(length, bool)
-    known[where] = flags(values.is_valid())
+    known[where] = boolean_flags(values.is_valid())
     return pa.BooleanArray.from_buffers(pa.bool_(), length, [_bits(known), _bits(spread)])
 
 
-def packed(mask: Mask) -> pa.BooleanArray:
+def packed_mask(mask: Mask) -> pa.BooleanArray:
     """Return a mask as an Arrow array, fifteen times as fast as Arrow does."""
     return pa.BooleanArray.from_buffers(pa.bool_(), len(mask), [None, _bits(mask)])
 

@@ -263,7 +263,7 @@ def _offset(name: str) -> int | None:
 
 
 @lru_cache(maxsize=64)
-def zone(name: str) -> Zone:
+def zone_named(name: str) -> Zone:
     """Return the zone of this name or offset (``Europe/Berlin``, ``+02:00``, ``UTC``), as Spark reads it.
 
     A name may have a table of its own behind it (``name_with_table``). Raises ``InvalidInput`` if there is none.
@@ -288,7 +288,7 @@ def zone_in_data(name: str) -> Zone:
     """Return the zone of a name from data, which cannot bring a table. Raises ``InvalidInput`` if there is none."""
     if _TABLE in name:
         raise _unknown_zone(name)
-    return zone(name)
+    return zone_named(name)
 
 
 def _unknown_zone(name: str) -> InvalidInput:

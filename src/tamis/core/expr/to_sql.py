@@ -8,7 +8,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from tamis.core.expr.arrow_values import plain
+from tamis.core.expr.arrow_values import plain_value
 from tamis.core.expr.json_codec.json_path import steps_of
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque
 from tamis.core.types import (
@@ -94,7 +94,7 @@ def to_sql(expr: Expr) -> str:
     return str(expr)
 
 
-def attempted(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> str:
+def call_text(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> str:
     """Format a function call as Spark SQL, even for arguments that it does not take."""
     texts = [to_sql(a) for a in args]
     if name == "cast" and data_type is not None:
@@ -216,7 +216,7 @@ def _call(expr: Call) -> str:
     if expr.mode is Mode.TRY and name in _TRIES:
         return f"{_TRIES[name]}({', '.join(to_sql(a) for a in args)})"
     if name in _INFIX or name in _FORMS:
-        return attempted(name, args)
+        return call_text(name, args)
     match name:
         case "cast":
             return f"{'try_cast' if expr.mode is Mode.TRY else 'cast'}({to_sql(args[0])} AS {type_sql(expr.type)})"
@@ -280,7 +280,7 @@ def type_sql(data_type: DataType) -> str:
 
 
 def _member(scalar: Any, data_type: DataType) -> str:
-    return literal(plain(scalar), data_type)
+    return literal(plain_value(scalar), data_type)
 
 
 def literal(value: Any, data_type: DataType) -> str:

@@ -195,12 +195,12 @@ TRUE = Literal(BOOLEAN, True)
 FALSE = Literal(BOOLEAN, False)
 
 
-def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
+def conjuncts_of(expr: Expr | None) -> tuple[Expr, ...]:
     """Return the top-level conjuncts in written order; none for None."""
     if expr is None:
         return ()
     if isinstance(expr, Call) and expr.function == "and":
-        return tuple(c for arg in expr.args for c in conjuncts(arg))
+        return tuple(c for arg in expr.args for c in conjuncts_of(arg))
     return (expr,)
 
 
@@ -221,7 +221,7 @@ def evidence_ids(expr: Expr | None) -> frozenset[int]:
     return frozenset(out)
 
 
-def columns(expr: Expr | None) -> tuple[tuple[int, ...], ...]:
+def column_paths(expr: Expr | None) -> tuple[tuple[int, ...], ...]:
     """Return the distinct id paths of the columns in ``expr``, in order of first appearance."""
     if expr is None:
         return ()

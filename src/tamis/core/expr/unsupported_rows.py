@@ -28,12 +28,12 @@ _NO_PLACE: dict[Cause, tuple[str, str]] = {
 }
 
 
-def approximate(node: Expr) -> bool:
+def is_approximate(node: Expr) -> bool:
     """Return whether Spark may compute different last digits for the node."""
-    return isinstance(node, Call) and registry.function(node.function).approximate
+    return isinstance(node, Call) and registry.function_entry(node.function).approximate
 
 
-def supported(expr: Expr) -> bool:
+def is_supported(expr: Expr) -> bool:
     """Return whether rows can be evaluated here: no part is opaque or approximate."""
     return not any(_stands_in_the_way(node) for node in expr.walk())
 
@@ -46,18 +46,19 @@ def can_fail(expr: Expr) -> bool:
 def _can_fail_by_itself(node: Expr) -> bool:
     if isinstance(node, Call):
         return (
-            node.mode is not Mode.TRY and registry.function(node.function).partial(node) is not registry.Partial.NEVER
+            node.mode is not Mode.TRY
+            and registry.function_entry(node.function).partial(node) is not registry.Partial.NEVER
         )
     return isinstance(node, Opaque) and not node.total
 
 
 def check_supported(expr: Expr) -> None:
-    """Raise ``InvalidInput`` as ``refused`` describes if rows cannot be evaluated here."""
-    if not supported(expr):
-        raise refused(expr)
+    """Raise ``InvalidInput`` as ``refusal_error`` describes if rows cannot be evaluated here."""
+    if not is_supported(expr):
+        raise refusal_error(expr)
 
 
-def refused(expr: Expr) -> InvalidInput:
+def refusal_error(expr: Expr) -> InvalidInput:
     """Return the error for the first innermost part of ``expr`` that cannot be computed here.
 
     Its code is ``UNKNOWN_FUNCTION``, ``BAD_ARGUMENTS``, ``BAD_TYPE`` or ``NO_PLACE``.
@@ -110,7 +111,7 @@ def refused(expr: Expr) -> InvalidInput:
 
 
 def _stands_in_the_way(node: Expr) -> bool:
-    return isinstance(node, Opaque) or approximate(node)
+    return isinstance(node, Opaque) or is_approximate(node)
 
 
 def _innermost(node: Expr) -> Expr | None:

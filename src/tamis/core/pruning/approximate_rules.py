@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Numbers, build, nulls, raw
+from tamis.core.expr.arrow_values import Datum, Numbers, build_array, null_mask, stored_numbers
 from tamis.core.expr.tree import Call, Mode
-from tamis.core.pruning.monotone_rules import monotone
-from tamis.core.pruning.value_spec import Spec, every, one_value
+from tamis.core.pruning.monotone_rules import monotone_bounds
+from tamis.core.pruning.value_spec import Spec, one_value, piece_intersection
 
 _RELATIVE = 1e-12
 """Far more than libraries differ in a logarithm or a power, far less than any filter distinguishes."""
@@ -29,7 +29,7 @@ def outward(call: Call, args: list[Spec]) -> Spec:
 
     A call without a result is NULL in every mode.
     """
-    out = monotone(replace(call, mode=Mode.TRY), args)
+    out = monotone_bounds(replace(call, mode=Mode.TRY), args)
     return replace(out, lo=_moved(out.lo, -1), hi=_moved(out.hi, 1))
 
 
@@ -39,8 +39,8 @@ def _moved(bound: Datum, direction: int) -> Datum:
 
 def months_between(call: Call, args: list[Spec]) -> Spec:
     """Bound MONTHS_BETWEEN, which is nearly monotone in both instants."""
-    out = monotone(call, args)
-    margin = np.where(every([one_value(a) for a in args]), 0.0, _MONTHS)
+    out = monotone_bounds(call, args)
+    margin = np.where(piece_intersection([one_value(a) for a in args]), 0.0, _MONTHS)
     return replace(
         out, lo=_shifted(out.lo, lambda values: values - margin), hi=_shifted(out.hi, lambda values: values + margin)
     )
@@ -49,9 +49,9 @@ def months_between(call: Call, args: list[Spec]) -> Spec:
 def _shifted(bound: Datum, change: Callable[[Numbers], Numbers]) -> Datum:
     array = pa.repeat(bound, 1) if isinstance(bound, pa.Scalar) else bound
     with np.errstate(all="ignore"):
-        values = change(raw(array))
-    null = nulls(array)
-    out = build(
+        values = change(stored_numbers(array))
+    null = null_mask(array)
+    out = build_array(
         values, null if null is None or null.shape == values.shape else np.broadcast_to(null, values.shape), array.type
     )
     out = pc.if_else(pc.is_nan(out), pa.scalar(None, out.type), out)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import Datum, Numbers, build, nulls, raw
+from tamis.core.expr.arrow_values import Datum, Numbers, build_array, null_mask, stored_numbers
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.functions.numeric.bits import count_of
 from tamis.core.expr.tree import Call, Expr, Literal
-from tamis.core.pruning.value_spec import Abstract, Spec, every, some, spec_of
+from tamis.core.pruning.value_spec import Abstract, Spec, piece_intersection, piece_union, spec_of
 from tamis.core.types import DataType
 from tamis.core.types.arrow import to_arrow_type
 
@@ -44,9 +44,9 @@ def transfer(run: Any, call: Call) -> Abstract:
         call.type,
         _bound(np.clip(lo, low, high), call.type),
         _bound(np.clip(hi, low, high), call.type),
-        every([a.value for a in args]),
-        some([a.null for a in args]),
-        some([a.fail for a in args]),
+        piece_intersection([a.value for a in args]),
+        piece_union([a.null for a in args]),
+        piece_union([a.fail for a in args]),
         np.zeros((), bool),
     )
 
@@ -96,7 +96,7 @@ def _smeared(bits: Numbers) -> Numbers:
 
 def _filled(bound: Datum, otherwise: int) -> Numbers:
     """Return the bound as 64-bit integers; an unknown one is the type's limit."""
-    values, null = raw(bound).astype(np.int64), nulls(bound)
+    values, null = stored_numbers(bound).astype(np.int64), null_mask(bound)
     return np.asarray(values if null is None else np.where(null, np.int64(otherwise), values))
 
 
@@ -104,7 +104,7 @@ def _bound(values: Numbers, data_type: DataType) -> Datum:
     arrow = to_arrow_type(data_type)
     if not values.ndim:
         return pa.scalar(int(values), arrow)
-    return build(values.astype(arrow.to_pandas_dtype()), None, arrow)
+    return build_array(values.astype(arrow.to_pandas_dtype()), None, arrow)
 
 
 def _constant(arg: Expr) -> int:

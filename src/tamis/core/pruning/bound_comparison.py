@@ -11,25 +11,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Mask, Numbers, full, raw, storage
-from tamis.core.expr.functions.logic.comparisons import compare
-from tamis.core.pruning.value_spec import Spec, Truth, at_most, below, known
+from tamis.core.expr.arrow_values import Datum, Mask, Numbers, full_length, storage_dtype, stored_numbers
+from tamis.core.expr.functions.logic.comparisons import compare_values
+from tamis.core.pruning.value_spec import Spec, Truth, at_most, surely_below, surely_true
 
 _MIRRORED = {"gt": "lt", "ge": "le"}
 
 
-def compared(op: str, a: Spec, b: Spec) -> Truth:
+def compare_bounds(op: str, a: Spec, b: Spec) -> Truth:
     """Return the possible results of ``a op b`` (``eq, ne, lt, le, gt, ge``)."""
     if op in _MIRRORED:
-        return compared(_MIRRORED[op], b, a)
+        return compare_bounds(_MIRRORED[op], b, a)
     null, fail = a.null | b.null, a.fail | b.fail
     both = a.value & b.value
     if op in {"eq", "ne"}:
         same, other = _equal(a, b, both)
         return Truth(same, other, null, fail) if op == "eq" else Truth(other, same, null, fail)
-    less, equal_or_more = ~at_most(b.hi, a.lo), ~below(a.hi, b.lo)
+    less, equal_or_more = ~at_most(b.hi, a.lo), ~surely_below(a.hi, b.lo)
     if op == "le":
-        less, equal_or_more = ~below(b.hi, a.lo), ~at_most(a.hi, b.lo)
+        less, equal_or_more = ~surely_below(b.hi, a.lo), ~at_most(a.hi, b.lo)
     true = (both & less) | (a.value & b.nan)
     false = (both & equal_or_more) | (a.nan & b.value)
     true, false = (true | (a.nan & b.nan), false) if op == "le" else (true, false | (a.nan & b.nan))
@@ -38,14 +38,18 @@ def compared(op: str, a: Spec, b: Spec) -> Truth:
 
 def _equal(a: Spec, b: Spec, both: Mask) -> tuple[Mask, Mask]:
     """Return where the sides may be equal, and where they may differ."""
-    overlap = ~(below(a.hi, b.lo) | below(b.hi, a.lo))
-    one = known(compare("eq", a.lo, a.hi)) & known(compare("eq", b.lo, b.hi)) & known(compare("eq", a.lo, b.lo))
+    overlap = ~(surely_below(a.hi, b.lo) | surely_below(b.hi, a.lo))
+    one = (
+        surely_true(compare_values("eq", a.lo, a.hi))
+        & surely_true(compare_values("eq", b.lo, b.hi))
+        & surely_true(compare_values("eq", a.lo, b.lo))
+    )
     return (both & overlap) | (a.nan & b.nan), (both & ~one) | (a.nan & b.value) | (a.value & b.nan)
 
 
 def null_safe(a: Spec, b: Spec) -> Truth:
     """Return the possible results of ``a <=> b``, which is never NULL."""
-    plain = compared("eq", a, b)
+    plain = compare_bounds("eq", a, b)
     something_a, something_b = a.value | a.nan, b.value | b.nan
     return Truth(
         plain.true | (a.null & b.null),
@@ -55,7 +59,7 @@ def null_safe(a: Spec, b: Spec) -> Truth:
     )
 
 
-def member(a: Spec, listed: Datum) -> Truth:
+def list_membership(a: Spec, listed: Datum) -> Truth:
     """Return the possible results of ``a IN (listed constants)``.
 
     One search in the sorted list compares all values with every piece's bounds.
@@ -66,7 +70,7 @@ def member(a: Spec, listed: Datum) -> Truth:
         numbers = values.to_numpy(zero_copy_only=False)
         nan_listed = bool(np.isnan(numbers).any())
         values = pa.array(numbers[~np.isnan(numbers)], values.type)
-    hit, surely = _search(a, ordered(values))
+    hit, surely = _search(a, ordered_values(values))
     true = (a.value & hit) | (a.nan & nan_listed)
     missed = (a.value & ~surely) | (a.nan & (not nan_listed))
     has_null = listed.null_count > 0
@@ -74,13 +78,13 @@ def member(a: Spec, listed: Datum) -> Truth:
     return Truth(true, nothing if has_null else missed, a.null | (missed if has_null else nothing), a.fail)
 
 
-def ordered(values: Datum) -> Datum:
+def ordered_values(values: Datum) -> Datum:
     """Return the distinct values, sorted.
 
     Values already in order, such as the keys of a join, are not sorted again at every level of a scan.
     """
-    if storage(values.type) is not None:
-        numbers = raw(values)
+    if storage_dtype(values.type) is not None:
+        numbers = stored_numbers(values)
         if (numbers[1:] > numbers[:-1]).all():
             return values
     return values.unique().sort()
@@ -93,10 +97,12 @@ def _search(a: Spec, among: Datum) -> tuple[Mask, Mask]:
         return np.zeros((), bool), np.zeros((), bool)
     first, last = _rank(among, a.lo, "left", 0), _rank(among, a.hi, "right", count)
     hit = np.asarray(first < last)
-    surely = known(compare("eq", a.lo, a.hi)) & hit
-    if hit.any() and storage(among.type) is not None and pa.types.is_integer(among.type):
+    surely = surely_true(compare_values("eq", a.lo, a.hi)) & hit
+    if hit.any() and storage_dtype(among.type) is not None and pa.types.is_integer(among.type):
         surely = surely | (
-            hit & known(compare("le", a.lo, a.hi)) & (_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64))
+            hit
+            & surely_true(compare_values("le", a.lo, a.hi))
+            & (_steps(stored_numbers(a.lo), stored_numbers(a.hi)) < (last - first).astype(np.uint64))
         )
     return hit, surely
 
@@ -112,10 +118,10 @@ def _rank(ordered: Datum, bound: Datum, side: str, otherwise: int) -> Numbers:
     Returns ``otherwise`` where the bound is unknown.
     """
     scalar = isinstance(bound, pa.Scalar)
-    bounds = full(bound, 1)
+    bounds = full_length(bound, 1)
     missing = bounds.is_null().to_numpy(zero_copy_only=False)
-    if storage(ordered.type) is not None:
-        rank = np.searchsorted(raw(ordered), raw(bounds), side=side)  # type: ignore[call-overload]
+    if storage_dtype(ordered.type) is not None:
+        rank = np.searchsorted(stored_numbers(ordered), stored_numbers(bounds), side=side)  # type: ignore[call-overload]
     elif pa.types.is_decimal(ordered.type) and ordered.type.precision <= 18:
         rank = np.searchsorted(_unscaled(ordered), _unscaled(bounds), side=side)  # type: ignore[call-overload]
     elif len(ordered) <= 32 or pa.types.is_decimal(ordered.type) or pa.types.is_boolean(ordered.type):
@@ -130,7 +136,7 @@ def _counted(ordered: Datum, bounds: Datum, side: str) -> Numbers:
     """Rank by comparing with each listed value; lists of such types are short."""
     out = np.zeros(len(bounds), np.int64)
     for i in range(len(ordered)):
-        out += known(compare("lt" if side == "left" else "le", ordered[i], bounds)).astype(np.int64)
+        out += surely_true(compare_values("lt" if side == "left" else "le", ordered[i], bounds)).astype(np.int64)
     return out
 
 

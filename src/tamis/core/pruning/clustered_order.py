@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Mask, Numbers
-from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.functions.logic.comparisons import compare_values
 from tamis.core.expr.tree import Column, Expr
-from tamis.core.pruning.value_spec import Spec, below, known
+from tamis.core.pruning.value_spec import Spec, surely_below, surely_true
 from tamis.core.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def key_columns(conjuncts: Sequence[Expr], evidence: Any) -> dict[Column, Ends]:
     return found if len(found) > 1 else {}
 
 
-def outside(run: Interpreter, keys: dict[Column, Ends]) -> Mask:
+def outside_box(run: Interpreter, keys: dict[Column, Ends]) -> Mask:
     """Return the pieces whose tuples exclude the box of the narrowed columns of ``run``."""
     length = len(run.evidence)
     specs = {column: run.column(column) for column in keys}
@@ -89,8 +89,8 @@ def _under(spec: Spec, ends: Ends) -> tuple[Mask, Mask]:
     """
     only_null = ~spec.value & ~spec.nan
     first_is_value = ~ends.first_null & np.asarray(ends.first.is_valid())
-    equal = known(compare("eq", spec.hi, ends.first))
-    past = (below(spec.hi, ends.first) | (equal & ~ends.first_exact) | only_null) & first_is_value & ~spec.nan
+    equal = surely_true(compare_values("eq", spec.hi, ends.first))
+    past = (surely_below(spec.hi, ends.first) | (equal & ~ends.first_exact) | only_null) & first_is_value & ~spec.nan
     return past, (equal & ends.first_exact & ~spec.nan) | (only_null & ends.first_null)
 
 
@@ -100,6 +100,6 @@ def _above(spec: Spec, ends: Ends) -> tuple[Mask, Mask]:
     A truncated last value is greater than the real one.
     """
     never_null = ~spec.null
-    equal = known(compare("eq", spec.lo, ends.last))
-    past = never_null & (below(ends.last, spec.lo) | (equal & ~ends.last_exact) | ends.last_null)
+    equal = surely_true(compare_values("eq", spec.lo, ends.last))
+    past = never_null & (surely_below(ends.last, spec.lo) | (equal & ~ends.last_exact) | ends.last_null)
     return past & spec.value, (never_null & equal & ends.last_exact) | (ends.last_null & spec.null)

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Mask
 from tamis.core.expr.coerce import is_numeric
-from tamis.core.expr.functions.cast.casts import lossless
+from tamis.core.expr.functions.cast.casts import is_lossless_cast
 from tamis.core.expr.tree import Column
 from tamis.core.pruning.evidence import ColumnEvidence, Evidence
-from tamis.core.pruning.value_spec import NO, Spec, below, choose, known, unknown, where
+from tamis.core.pruning.value_spec import NO, Spec, choose_spec, choose_where, surely_below, surely_true, unknown_spec
 from tamis.core.types import BINARY_COLLATION, DOUBLE, FLOAT, INTEGER, VARIANT, DataType, String
 from tamis.core.types.arrow import to_arrow_type
 
@@ -31,7 +31,7 @@ def column_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
         spec = _known(column, evidence)
     except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
         spec = None
-    return (_never_fails(unknown(column.type)), False) if spec is None else (spec, True)
+    return (_never_fails(unknown_spec(column.type)), False) if spec is None else (spec, True)
 
 
 def _known(column: Column, evidence: Evidence) -> Spec | None:
@@ -47,7 +47,7 @@ def element_spec(data_type: DataType, ids: tuple[int, ...], evidence: Evidence) 
 
     A piece without elements has no value and no NULL.
     """
-    top = _never_fails(unknown(data_type))
+    top = _never_fails(unknown_spec(data_type))
     try:
         ask = getattr(evidence, "elements", None)
         found = ask(ids) if ask is not None else None
@@ -77,10 +77,12 @@ def place_spec(
         one = _read(data_type, found, len(evidence), None)
         count, has_count = _whole(found.count, len(evidence))
         some = ~(has_count & (count == 0))
-        trusted = np.broadcast_to(has_count & ~below(one.lo, rest.lo) & ~below(rest.hi, one.hi), (len(evidence),))
+        trusted = np.broadcast_to(
+            has_count & ~surely_below(one.lo, rest.lo) & ~surely_below(rest.hi, one.hi), (len(evidence),)
+        )
         lo, hi = (pc.coalesce(a, b) for a, b in ((one.lo, rest.lo), (one.hi, rest.hi)))
         spec = Spec(data_type, lo, hi, one.value & some, one.null & some, NO, one.nan & some)
-        return choose(trusted, spec, rest), bool(trusted.any())
+        return choose_spec(trusted, spec, rest), bool(trusted.any())
     except Exception:  # noqa: BLE001  (as above)
         return rest, False
 
@@ -88,7 +90,7 @@ def place_spec(
 def size_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
     """Return the spec of the sizes of an array or map; they are never negative."""
     zero = pa.scalar(0, pa.int32())
-    top = replace(_never_fails(unknown(INTEGER)), lo=zero)
+    top = replace(_never_fails(unknown_spec(INTEGER)), lo=zero)
     try:
         ask = getattr(evidence, "sizes", None)
         found = ask(column.ids) if ask is not None else None
@@ -161,11 +163,11 @@ def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Da
     ):
         return nothing, nothing
     lo, hi = _bound(data_type, found, found.lo, length), _bound(data_type, found, found.hi, length)
-    bad = below(hi, lo)
+    bad = surely_below(hi, lo)
     if data_type in (FLOAT, DOUBLE):
-        bad = bad | known(pc.is_nan(lo)) | known(pc.is_nan(hi))
+        bad = bad | surely_true(pc.is_nan(lo)) | surely_true(pc.is_nan(hi))
     if bad.any():
-        lo, hi = where(bad, nothing, lo), where(bad, nothing, hi)
+        lo, hi = choose_where(bad, nothing, lo), choose_where(bad, nothing, hi)
     return lo, hi
 
 
@@ -201,4 +203,4 @@ def widens(old: DataType, new: DataType) -> bool:
     """
     if not (is_numeric(old) and is_numeric(new)) or (old not in (FLOAT, DOUBLE) and new in (FLOAT, DOUBLE)):
         return old == new
-    return lossless(old, new)
+    return is_lossless_cast(old, new)

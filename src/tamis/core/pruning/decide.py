@@ -17,13 +17,13 @@ import numpy as np
 from tamis.core.expr.arrow_values import Mask
 from tamis.core.expr.to_sql import short_sql
 from tamis.core.expr.tree import Column, Expr
-from tamis.core.pruning.clustered_order import Ends, key_columns, outside
+from tamis.core.pruning.clustered_order import Ends, key_columns, outside_box
 from tamis.core.pruning.evidence import Evidence
-from tamis.core.pruning.implied_facts import narrow
-from tamis.core.pruning.interpreter import Interpreter, broadcast
+from tamis.core.pruning.implied_facts import narrow_specs
+from tamis.core.pruning.interpreter import Interpreter, broadcast_truth
 from tamis.core.pruning.logic_rules import as_truth
-from tamis.core.pruning.pruning_reasons import allowed, reason
-from tamis.core.pruning.value_cases import divided
+from tamis.core.pruning.pruning_reasons import allowed_reason, kept_reason
+from tamis.core.pruning.value_cases import divided_cases
 from tamis.core.pruning.value_spec import NO, UNKNOWN_TRUTH, Truth
 
 Result = TypeVar("Result")
@@ -70,7 +70,7 @@ def _by_cases(
 ) -> Decision:
     """Decide pieces that are neither none nor all once more, by their cases."""
     none, all_, skipped_by = whole.none, whole.all, whole.skipped_by
-    for some in divided(conjuncts, evidence, ~none & ~all_):
+    for some in divided_cases(conjuncts, evidence, ~none & ~all_):
         found = _decided(conjuncts, some, now, strict, reasons=False)
         starts = np.flatnonzero(np.diff(some.owner, prepend=-1))
         at = some.owner[starts]
@@ -97,7 +97,7 @@ def _decided(
     statistics: list[list[str]] = []
     for index, conjunct in enumerate(conjuncts):
         run.start()
-        truth = broadcast(_interpreted(run, conjunct, strict), count)
+        truth = broadcast_truth(_interpreted(run, conjunct, strict), count)
         blocked = blocked | truth.fail
         proved = ~truth.true & ~blocked
         skipped_by[proved & ~none] = index
@@ -132,7 +132,7 @@ def may_fail(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, i
     masks: list[Mask] = []
     for conjunct in conjuncts:
         run.start()
-        masks.append(broadcast(_interpreted(run, conjunct, strict=False), len(evidence)).fail)
+        masks.append(broadcast_truth(_interpreted(run, conjunct, strict=False), len(evidence)).fail)
         _narrowed(run, conjunct, strict=False)
     return masks
 
@@ -166,7 +166,7 @@ def _guarded_rule(run: Interpreter, rule: Callable[[], Result], failed: Result, 
 
 
 def _narrowed(run: Interpreter, conjunct: Expr, strict: bool) -> None:
-    _guarded_rule(run, lambda: narrow(run, conjunct), None, strict)
+    _guarded_rule(run, lambda: narrow_specs(run, conjunct), None, strict)
 
 
 def _contradicted(run: Interpreter, conjunct: Expr, strict: bool) -> Mask:
@@ -182,13 +182,13 @@ def _contradicted(run: Interpreter, conjunct: Expr, strict: bool) -> Mask:
 
 def _beyond(run: Interpreter, keys: dict[Column, Ends], strict: bool) -> Mask:
     """Return the pieces that the order of the keys puts outside of their bounds."""
-    return _guarded_rule(run, lambda: outside(run, keys), NO, strict)
+    return _guarded_rule(run, lambda: outside_box(run, keys), NO, strict)
 
 
 def _why(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask, strict: bool) -> str | None:
     try:
-        return reason(run, conjunct, truth, left)
+        return kept_reason(run, conjunct, truth, left)
     except Exception:
         if strict:
             raise
-        return allowed(conjunct)
+        return allowed_reason(conjunct)

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.core.expr.arrow_values import Mask
-from tamis.core.expr.generated_columns import GeneratedColumn, canonical
+from tamis.core.expr.generated_columns import GeneratedColumn, canonical_expression
 from tamis.core.expr.tree import Call, Column, Expr
-from tamis.core.pruning.value_spec import NO, Abstract, Truth, choose, meet, spec_of, truth_of
+from tamis.core.pruning.value_spec import NO, Abstract, Truth, choose_spec, meet_specs, spec_of, truth_of
 from tamis.core.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ class GeneratedFacts:
 
     def __post_init__(self) -> None:
         calls = [
-            (canonical(g.value), (g, mask)) for g, mask in self.columns if isinstance(g.value, Call) and g.portable
+            (canonical_expression(g.value), (g, mask))
+            for g, mask in self.columns
+            if isinstance(g.value, Call) and g.portable
         ]
         self._calls = dict(calls)
         self._names = frozenset(value.function for value in self._calls if isinstance(value, Call))
@@ -57,7 +59,7 @@ class GeneratedFacts:
 
     def stored(self, run: Interpreter, call: Call, out: Abstract) -> Abstract:
         """Narrow ``out``, the possible results of ``call``, if a column holds them."""
-        if call.function not in self._names or (found := self._calls.get(canonical(call))) is None:
+        if call.function not in self._names or (found := self._calls.get(canonical_expression(call))) is None:
             return out
         generated, holds = found
         notes = list(run.notes)
@@ -65,7 +67,7 @@ class GeneratedFacts:
         run.notes = notes  # statistics that the column lacks are not what the filter asks for
         if isinstance(out, Truth):
             return _both(out, truth_of(known), holds)
-        return choose(holds, replace(meet(out, known), fail=NO), out)
+        return choose_spec(holds, replace(meet_specs(out, known), fail=NO), out)
 
     def narrow(self, run: Interpreter, conjunct: Expr) -> Mask:
         """Narrow the columns whose expressions read a column of ``conjunct``.
@@ -82,9 +84,9 @@ class GeneratedFacts:
     def _narrowed(self, run: Interpreter, generated: GeneratedColumn, holds: Mask) -> Mask:
         before = run.column(generated.column)
         possible = spec_of(run(generated.value))
-        both = meet(before, possible)
+        both = meet_specs(before, possible)
         if generated.column.type != BOOLEAN:
-            run.narrowed[generated.column.ids] = choose(holds, replace(both, fail=before.fail), before)
+            run.narrowed[generated.column.ids] = choose_spec(holds, replace(both, fail=before.fail), before)
         empty = holds & ~(both.value | both.null | both.nan)
         if empty.any():
             self.proved_by.append(generated.column.name)

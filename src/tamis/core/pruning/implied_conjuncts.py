@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import plain
-from tamis.core.expr.calls import call
-from tamis.core.expr.generated_columns import GeneratedColumn, canonical, generated_columns
+from tamis.core.expr.arrow_values import plain_value
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.generated_columns import GeneratedColumn, canonical_expression, generated_columns
 from tamis.core.expr.tree import Call, Column, Expr, Literal
-from tamis.core.pruning.implied_facts import narrow
+from tamis.core.pruning.implied_facts import narrow_specs
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import spec_of
 from tamis.core.types import BOOLEAN, Schema
@@ -58,12 +58,12 @@ def _found(
     conjuncts: Sequence[Expr], columns: Sequence[GeneratedColumn], now: tuple[int, int]
 ) -> Iterator[ImpliedConjunct]:
     run = Interpreter(_AnyRows(), now)
-    stored = {canonical(g.value): g.column for g in columns if isinstance(g.value, Call) and g.portable}
+    stored = {canonical_expression(g.value): g.column for g in columns if isinstance(g.value, Call) and g.portable}
     for at, conjunct in enumerate(conjuncts):
         rewritten = _rewritten(conjunct, stored)
         if rewritten is not conjunct:
             yield ImpliedConjunct(rewritten, at)
-        narrow(run, conjunct)
+        narrow_specs(run, conjunct)
         run.start()
         named = {node.ids for node in conjunct.walk() if isinstance(node, Column)}
         for generated in columns:
@@ -73,7 +73,7 @@ def _found(
 
 def _rewritten(expr: Expr, stored: dict[Expr, Column]) -> Expr:
     """Return ``expr`` with columns instead of the calls that they hold."""
-    if isinstance(expr, Call) and (column := stored.get(canonical(expr))) is not None:
+    if isinstance(expr, Call) and (column := stored.get(canonical_expression(expr))) is not None:
         return column
     args = tuple(_rewritten(arg, stored) for arg in expr.children)
     if all(new is old for new, old in zip(args, expr.children, strict=True)):
@@ -90,14 +90,14 @@ def _within(run: Interpreter, generated: GeneratedColumn) -> Iterator[Expr]:
         return
     low, high = (_literal(bound, column) for bound in (possible.lo, possible.hi))
     if low is not None and low == high:
-        yield call("eq", column, low, type=BOOLEAN)
+        yield make_call("eq", column, low, type=BOOLEAN)
         return
     if low is not None:
-        yield call("ge", column, low, type=BOOLEAN)
+        yield make_call("ge", column, low, type=BOOLEAN)
     if high is not None:
-        yield call("le", column, high, type=BOOLEAN)
+        yield make_call("le", column, high, type=BOOLEAN)
 
 
 def _literal(bound: Any, column: Column) -> Literal | None:
     value = bound if isinstance(bound, pa.Scalar) else bound[0]
-    return Literal(column.type, plain(value)) if value.is_valid else None
+    return Literal(column.type, plain_value(value)) if value.is_valid else None

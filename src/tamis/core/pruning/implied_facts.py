@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum
 from tamis.core.expr.tree import Call, Column, Expr, Literals
-from tamis.core.pruning.bound_comparison import ordered
+from tamis.core.pruning.bound_comparison import ordered_values
 from tamis.core.pruning.interpreter import Interpreter
-from tamis.core.pruning.value_spec import NO, Spec, meet, no_bound, spec_of
+from tamis.core.pruning.value_spec import NO, Spec, meet_specs, no_bound, spec_of
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ
 
 _WHOLE = frozenset({*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ})
@@ -23,7 +23,7 @@ _WHOLE = frozenset({*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ})
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
 
-def narrow(run: Interpreter, conjunct: Expr) -> None:
+def narrow_specs(run: Interpreter, conjunct: Expr) -> None:
     """Record the narrower specs that follow from ``conjunct`` being true."""
     if not isinstance(conjunct, Call):
         return
@@ -71,9 +71,9 @@ def _listed(run: Interpreter, column: Column, array: Datum) -> None:
     values = array.drop_null()
     if len(values) == 0 or column.type in (FLOAT, DOUBLE, BOOLEAN):
         return
-    among = ordered(values)
+    among = ordered_values(values)
     _keep(run, column, replace(run.column(column), lo=among[0], hi=among[-1], null=NO))
 
 
 def _keep(run: Interpreter, column: Column, spec: Spec) -> None:
-    run.narrowed[column.ids] = meet(run.column(column), spec)
+    run.narrowed[column.ids] = meet_specs(run.column(column), spec)

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tamis.core.expr.arrow_values import Mask, scalar
-from tamis.core.expr.evaluate import moment
+from tamis.core.expr.arrow_values import Mask, literal_scalar
+from tamis.core.expr.evaluate import query_instant
 from tamis.core.expr.functions.datetime.clock_columns import now_range
-from tamis.core.expr.json_codec.json_path import Steps, stored
+from tamis.core.expr.json_codec.json_path import Steps, stored_path
 from tamis.core.expr.to_sql import short_sql
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Moving, Opaque
 from tamis.core.pruning.column_specs import column_spec, element_spec, place_spec, size_spec
 from tamis.core.pruning.evidence import DocumentEvidence, Evidence
 from tamis.core.pruning.generated_facts import GeneratedFacts
-from tamis.core.pruning.logic_rules import transfer
+from tamis.core.pruning.logic_rules import transfer_logic
 from tamis.core.pruning.value_spec import (
     NO,
     UNKNOWN_TRUTH,
@@ -23,10 +23,10 @@ from tamis.core.pruning.value_spec import (
     Abstract,
     Spec,
     Truth,
-    constant,
-    some,
+    constant_spec,
+    piece_union,
     truth_of,
-    unknown,
+    unknown_spec,
 )
 from tamis.core.types import BOOLEAN, DataType
 
@@ -54,7 +54,7 @@ class Interpreter:
         """Return the possible results of ``expr`` in each piece."""
         match expr:
             case Literal(data_type, value):
-                return _as(constant(data_type, scalar(value, data_type)))
+                return _as(constant_spec(data_type, literal_scalar(value, data_type)))
             case Column():
                 return _as(self.column(expr))
             case Call():
@@ -67,7 +67,7 @@ class Interpreter:
                 return self._opaque(expr)
             case Literals():
                 self.notes.append("list: may be anything")
-        return UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
+        return UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown_spec(expr.type)
 
     def column(self, column: Column) -> Spec:
         """Return the column's spec from its statistics, narrowed by earlier conjuncts."""
@@ -86,7 +86,7 @@ class Interpreter:
 
     def document(self, column: Column, steps: Steps) -> DocumentEvidence | None:
         """Return the evidence of a path in the column's documents, or None."""
-        name = column.name + stored(steps)[1:]
+        name = column.name + stored_path(steps)[1:]
         try:
             found: DocumentEvidence | None = getattr(self.evidence, "document", lambda *_: None)(column.ids, steps)
         except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
@@ -131,9 +131,9 @@ class Interpreter:
 
     def _opaque(self, expr: Opaque) -> Abstract:
         """Return unknown; an expression that is total fails only if an argument does."""
-        out: Abstract = UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
+        out: Abstract = UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown_spec(expr.type)
         if expr.total:
-            out = replace(out, fail=some([self(a).fail for a in expr.args]))
+            out = replace(out, fail=piece_union([self(a).fail for a in expr.args]))
         self.notes.append(f"{expr.text}: may be anything")
         return out
 
@@ -144,7 +144,7 @@ class Interpreter:
     def _call(self, call: Call) -> Abstract:
         if id(call) in self._seen:
             return self._seen[id(call)]
-        out = self._seen[id(call)] = self.facts.stored(self, call, transfer(self, call))
+        out = self._seen[id(call)] = self.facts.stored(self, call, transfer_logic(self, call))
         if out.fail.any() and not any(note.endswith("may fail") for note in self.notes):
             self.notes.append(f"{short_sql(call)} may fail")
         return out
@@ -153,8 +153,8 @@ class Interpreter:
         """Return the range of instants that the query may see."""
         if self.now is None:
             self.notes.append(f"{expr.name}() is not known")
-            return replace(unknown(expr.type), null=NO, fail=NO)
-        lo, hi = now_range(expr, *self.now) if expr.zone is not None else (moment(expr, m) for m in self.now)
+            return replace(unknown_spec(expr.type), null=NO, fail=NO)
+        lo, hi = now_range(expr, *self.now) if expr.zone is not None else (query_instant(expr, m) for m in self.now)
         return Spec(expr.type, lo, hi, YES, NO, NO, NO)
 
 
@@ -162,6 +162,6 @@ def _as(spec: Spec) -> Abstract:
     return truth_of(spec) if spec.type == BOOLEAN else spec
 
 
-def broadcast(truth: Truth, length: int) -> Truth:
+def broadcast_truth(truth: Truth, length: int) -> Truth:
     """Expand the truth to one entry per piece."""
     return Truth(*(np.broadcast_to(m, (length,)) for m in (truth.true, truth.false, truth.null, truth.fail)))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Mask
-from tamis.core.expr.calls import call
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.tree import Call, Column, Mode, Opaque
 from tamis.core.pruning.cast_rules import cast_rule
 from tamis.core.pruning.evidence import DocumentEvidence
@@ -24,14 +24,14 @@ from tamis.core.pruning.value_spec import (
     Spec,
     Truth,
     at_most,
-    below,
-    join,
+    choose_where,
+    join_specs,
     no_bound,
-    reached,
+    restrict_pieces,
     spec_of,
+    surely_below,
     truth_of,
-    unknown,
-    where,
+    unknown_spec,
 )
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, LONG, STRING, DataType, Decimal
 
@@ -45,7 +45,7 @@ def kind_spec(data_type: DataType, mask: Mask, lo: Datum | None = None, hi: Datu
 def joined_kinds(data_type: DataType, specs: Sequence[Spec], null: Mask) -> Abstract:
     out = Spec(data_type, no_bound(data_type), no_bound(data_type), NO, null, NO, NO)
     for spec in specs:
-        out = join(out, spec)
+        out = join_specs(out, spec)
     return truth_of(out) if data_type == BOOLEAN else out
 
 
@@ -53,12 +53,12 @@ def cast_kind(spec: Spec, mask: Mask, target: DataType, mode: Mode, zone: str | 
     """Cast one kind of value by the rule of the cast, where the mask holds."""
     if spec.type == target:
         return spec
-    tree = call("cast", Column(spec.type, (0,), "value"), mode=mode, zone=zone, type=target)
+    tree = make_call("cast", Column(spec.type, (0,), "value"), mode=mode, zone=zone, type=target)
     if isinstance(tree, Opaque) or not isinstance(tree, Call):
-        out = replace(unknown(target), fail=NO if mode is Mode.TRY else YES)
+        out = replace(unknown_spec(target), fail=NO if mode is Mode.TRY else YES)
     else:
         out = spec_of(cast_rule(tree, [spec]))
-    return spec_of(reached(out, mask))
+    return spec_of(restrict_pieces(out, mask))
 
 
 def no_value(mask: Mask, target: DataType, mode: Mode) -> Spec:
@@ -94,7 +94,7 @@ def _beyond(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
     values = np.asarray(pc.fill_null(bound, 0.0))
     with np.errstate(over="ignore"):  # beyond the greatest double lies infinity
         moved = pa.array(np.nextafter(values, towards), mask=np.asarray(bound.is_null()))
-    return where(exact, bound, moved)
+    return choose_where(exact, bound, moved)
 
 
 def number_text(mask: Mask) -> Spec:
@@ -124,7 +124,7 @@ def instant_kind(spec: Spec, call: Call) -> Spec:
     )
     safe = at_most(pc.negate(limit), spec.lo) & at_most(spec.hi, limit)
     far, trying = mask & ~safe, call.mode is Mode.TRY
-    lo, hi = (where(safe, bound, no_bound(target)) for bound in (out.lo, out.hi))
+    lo, hi = (choose_where(safe, bound, no_bound(target)) for bound in (out.lo, out.hi))
     return Spec(target, lo, hi, out.value, out.null | (far if trying else NO), out.fail | (NO if trying else far), NO)
 
 
@@ -132,4 +132,4 @@ def without_digits(e: DocumentEvidence, target: DataType) -> Mask:
     """Return where no text can be cast to ``target``, because all begin with a letter or a sign like one."""
     if target not in INTEGRAL and not isinstance(target, Decimal):  # others have words such as NaN
         return NO
-    return at_most(pa.scalar(":"), e.string_lo) & below(e.string_hi, pa.scalar("\x7f"))
+    return at_most(pa.scalar(":"), e.string_lo) & surely_below(e.string_hi, pa.scalar("\x7f"))

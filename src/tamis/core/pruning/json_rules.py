@@ -44,13 +44,13 @@ from tamis.core.pruning.value_spec import (
     Abstract,
     Spec,
     Truth,
-    choose,
+    choose_spec,
+    choose_where,
     no_bound,
-    reached,
+    restrict_pieces,
     spec_of,
     truth_of,
-    unknown,
-    where,
+    unknown_spec,
 )
 from tamis.core.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGRAL, STRING, TIMESTAMP, VARIANT, DataType, Decimal
 
@@ -95,7 +95,7 @@ def _failing(call: Call, evidence: DocumentEvidence, fails: Mask) -> Mask:
 
 def _may_fail(call: Call) -> bool:
     """Return whether ``call`` itself can fail, whatever its argument."""
-    return registry.function(call.function).partial(call) is not registry.Partial.NEVER
+    return registry.function_entry(call.function).partial(call) is not registry.Partial.NEVER
 
 
 def evidence_at(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
@@ -134,7 +134,7 @@ def _anything(run: Any, call: Call) -> Abstract:
     fails = below[0].fail if below else YES
     if call.function == "is_variant_null":
         return replace(UNKNOWN_TRUTH, null=NO, fail=fails)
-    spec = replace(unknown(call.type), fail=YES if _may_fail(call) else fails)
+    spec = replace(unknown_spec(call.type), fail=YES if _may_fail(call) else fails)
     return truth_of(spec) if call.type == BOOLEAN else spec
 
 
@@ -146,8 +146,8 @@ def _or_unknown(out: Abstract, known: Mask, fails: Mask) -> Abstract:
     bounded = spec.type != VARIANT
     spec = Spec(
         spec.type,
-        where(known, spec.lo, nothing) if bounded else nothing,
-        where(known, spec.hi, nothing) if bounded else nothing,
+        choose_where(known, spec.lo, nothing) if bounded else nothing,
+        choose_where(known, spec.hi, nothing) if bounded else nothing,
         spec.value | ~known,
         spec.null | ~known,
         spec.fail | fails,
@@ -185,8 +185,8 @@ def _any(e: DocumentEvidence) -> Mask:
 def _variant(e: DocumentEvidence, call: Call) -> Abstract:
     target, mode, zone = call.type, call.mode, call.zone
     strings = cast_kind(kind_spec(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, zone)
-    strings = choose(without_digits(e, target), no_value(e.string, target, mode), strings)
-    other = spec_of(reached(replace(unknown(target), fail=NO if mode is Mode.TRY else YES), e.other))
+    strings = choose_spec(without_digits(e, target), no_value(e.string, target, mode), strings)
+    other = spec_of(restrict_pieces(replace(unknown_spec(target), fail=NO if mode is Mode.TRY else YES), e.other))
     if target in TIME_TYPES:
         strings, other = text_times(e, call, strings), typed_times(e, call, other)
     null = e.missing | e.null | e.invalid
@@ -227,8 +227,8 @@ def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
         if steps
         else replace(
             out,
-            lo=where(e.invalid, no_bound(STRING), out.lo),
-            hi=where(e.invalid, no_bound(STRING), out.hi),
+            lo=choose_where(e.invalid, no_bound(STRING), out.lo),
+            hi=choose_where(e.invalid, no_bound(STRING), out.hi),
             value=out.value | e.invalid,
         )
     )
@@ -246,12 +246,12 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     e, _ = found
     trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI  # without ANSI, text that cannot be cast is NULL
     strings = cast_kind(kind_spec(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
-    strings = choose(without_digits(e, target), no_value(e.string, target, trying), strings)
+    strings = choose_spec(without_digits(e, target), no_value(e.string, target, trying), strings)
     longs = cast_kind(long_kind(e), e.long, target, trying, None)
     if target not in INTEGRAL:
         reals = cast_kind(real_kind(e, target), e.real, target, trying, None)  # long integers keep their digits
     elif mode is Mode.LEGACY:
-        reals = spec_of(reached(replace(unknown(target), fail=NO), e.real))
+        reals = spec_of(restrict_pieces(replace(unknown_spec(target), fail=NO), e.real))
     else:
         reals = no_value(e.real, target, mode)  # its text has a decimal point
     rest = e.false | e.true | e.list | e.map | e.null
@@ -267,7 +267,9 @@ def _time_of_text(e: DocumentEvidence, call: Call) -> Abstract:
     trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI
     text = cast_kind(kind_spec(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
     # The text of a number may be a year.
-    numbers = spec_of(reached(replace(unknown(target), fail=NO if trying is Mode.TRY else YES), e.long | e.real))
+    numbers = spec_of(
+        restrict_pieces(replace(unknown_spec(target), fail=NO if trying is Mode.TRY else YES), e.long | e.real)
+    )
     rest = no_value(e.false | e.true | e.list | e.map | e.null, target, trying)
     null = e.missing | e.null | e.invalid
     out = joined_kinds(target, [text_times(e, call, text), numbers, rest], null)
@@ -289,8 +291,8 @@ def timestamp_of_text(run: Any, call: Call) -> Spec:
         return otherwise
     if form & INSTANT_TEXT:  # a pattern with a literal Z reads the local time as written
         e = replace(e, time_form=np.where(fits, LOCAL_TEXT, 0))
-    spec = replace(text_times(e, call, unknown(TIMESTAMP)), null=e.missing | e.invalid)
-    return choose(fits, spec, otherwise)
+    spec = replace(text_times(e, call, unknown_spec(TIMESTAMP)), null=e.missing | e.invalid)
+    return choose_spec(fits, spec, otherwise)
 
 
 def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:

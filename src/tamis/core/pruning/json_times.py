@@ -22,7 +22,7 @@ from tamis.core.expr.time_zones import DAY
 from tamis.core.expr.tree import Call
 from tamis.core.pruning.evidence import DocumentEvidence
 from tamis.core.pruning.json_kinds import cast_kind, kind_spec
-from tamis.core.pruning.value_spec import Spec, choose
+from tamis.core.pruning.value_spec import Spec, choose_spec
 from tamis.core.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from tamis.core.types.arrow import to_arrow_type
 
@@ -44,7 +44,7 @@ def text_times(e: DocumentEvidence, call: Call, otherwise: Spec) -> Spec:
             source = _moments(e, TIMESTAMP, 0)
         else:  # Spark takes the local time as written and drops the zone
             source = _moments(e, TIMESTAMP_NTZ, FARTHEST_OFFSET)
-        out = choose(mask, cast_kind(source, e.string, call.type, call.mode, call.zone), out)
+        out = choose_spec(mask, cast_kind(source, e.string, call.type, call.mode, call.zone), out)
     return out
 
 
@@ -55,7 +55,7 @@ def typed_times(e: DocumentEvidence, call: Call, otherwise: Spec) -> Spec:
         mask = np.asarray((e.time_form & form) != 0)
         if mask.any():
             source = _moments(e, data_type, 0)
-            out = choose(mask, cast_kind(source, e.other, call.type, call.mode, call.zone), out)
+            out = choose_spec(mask, cast_kind(source, e.other, call.type, call.mode, call.zone), out)
     return out
 
 

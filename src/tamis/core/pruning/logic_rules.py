@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Mask, has_value, scalar
+from tamis.core.expr.arrow_values import Mask, has_value, literal_scalar
 from tamis.core.expr.functions.datetime.calendar import FAR_YEAR
 from tamis.core.expr.tree import Call, Expr, Literal
 from tamis.core.pruning import approximate_rules, bit_rules, json_rules, membership_rules, nested_rules, text_rules
-from tamis.core.pruning.bound_comparison import compared, null_safe
+from tamis.core.pruning.bound_comparison import compare_bounds, null_safe
 from tamis.core.pruning.cast_rules import cast_rule
 from tamis.core.pruning.json_number_text import equal_to_text
-from tamis.core.pruning.monotone_rules import monotone
+from tamis.core.pruning.monotone_rules import monotone_bounds
 from tamis.core.pruning.time_zone_rules import (
     from_unixtime,
     local_rule,
@@ -36,17 +36,17 @@ from tamis.core.pruning.value_spec import (
     Spec,
     Truth,
     at_most,
-    below,
-    constant,
-    every,
-    extreme,
-    join,
+    choose_where,
+    constant_spec,
+    extreme_bound,
     join_any,
-    reached,
-    some,
+    join_specs,
+    piece_intersection,
+    piece_union,
+    restrict_pieces,
     spec_of,
+    surely_below,
     truth_of,
-    where,
 )
 from tamis.core.types import BOOLEAN
 
@@ -70,11 +70,11 @@ def as_truth(abstract: Abstract) -> Truth:
 
 
 def _compare(run: Interpret, call: Call) -> Abstract:
-    found = _with_constant_text(run, call, partial(compared, "eq")) if call.function in {"eq", "ne"} else None
+    found = _with_constant_text(run, call, partial(compare_bounds, "eq")) if call.function in {"eq", "ne"} else None
     if found is not None:
         return found if call.function == "eq" else _not_truth(found)
     a, b = _specs(run, call)
-    return compared(call.function, a, b)
+    return compare_bounds(call.function, a, b)
 
 
 def _null_safe(run: Interpret, call: Call) -> Abstract:
@@ -162,7 +162,7 @@ def _coalesce(run: Interpret, call: Call) -> Abstract:
         open_ = out.null
         if not open_.any():
             break
-        now = reached(run(arg), open_)
+        now = restrict_pieces(run(arg), open_)
         out = join_any(_without_null(out), now)
     assert out is not None
     return out
@@ -194,7 +194,7 @@ def _case(run: Interpret, call: Call) -> Abstract:
 
 
 def _also(out: Abstract | None, now: Abstract, mask: Mask) -> Abstract:
-    now = reached(now, mask)
+    now = restrict_pieces(now, mask)
     return now if out is None else join_any(out, now)
 
 
@@ -205,21 +205,21 @@ def _extreme(run: Interpret, call: Call) -> Abstract:
     """
     args = _specs(run, call)
     greatest = call.function == "greatest"
-    null = every([a.null for a in args])
-    fail = some([a.fail for a in args])
-    nan = some([a.nan for a in args])
-    value = some([a.value for a in args])
+    null = piece_intersection([a.null for a in args])
+    fail = piece_union([a.fail for a in args])
+    nan = piece_union([a.nan for a in args])
+    value = piece_union([a.value for a in args])
     lo, hi = _hull(args)
     present = [a.value & ~a.null & ~a.nan for a in args]
     for a, there in zip(
         args, present, strict=True
     ):  # an argument that always has a value bounds the result on one side
         if greatest:
-            better = there & (~has_value(lo) | below(lo, a.lo))
-            lo = where(better & has_value(a.lo), a.lo, lo)
+            better = there & (~has_value(lo) | surely_below(lo, a.lo))
+            lo = choose_where(better & has_value(a.lo), a.lo, lo)
         else:
-            better = there & (~has_value(hi) | below(a.hi, hi))
-            hi = where(better & has_value(a.hi), a.hi, hi)
+            better = there & (~has_value(hi) | surely_below(a.hi, hi))
+            hi = choose_where(better & has_value(a.hi), a.hi, hi)
     return Spec(call.type, lo, hi, value, null, fail, nan)
 
 
@@ -227,10 +227,10 @@ def _hull(args: list[Spec]) -> tuple[Any, Any]:
     """Return bounds of all values that the arguments may have."""
     out = args[0]
     for a in args[1:]:
-        lo, hi = extreme([out.lo, a.lo], True), extreme([out.hi, a.hi], False)
+        lo, hi = extreme_bound([out.lo, a.lo], True), extreme_bound([out.hi, a.hi], False)
         lo, hi = (
-            where(~a.value, out.lo, where(~out.value, a.lo, lo)),
-            where(~a.value, out.hi, where(~out.value, a.hi, hi)),
+            choose_where(~a.value, out.lo, choose_where(~out.value, a.lo, lo)),
+            choose_where(~a.value, out.hi, choose_where(~out.value, a.hi, hi)),
         )
         out = Spec(out.type, lo, hi, out.value | a.value, out.null, out.fail, out.nan)
     return out.lo, out.hi
@@ -238,7 +238,7 @@ def _hull(args: list[Spec]) -> tuple[Any, Any]:
 
 def _monotone(run: Interpret, call: Call) -> Abstract:
     args = _specs(run, call)
-    out = local_rule(call, args) if registry.function(call.function).local else monotone(call, args)
+    out = local_rule(call, args) if registry.function_entry(call.function).local else monotone_bounds(call, args)
     return truth_of(out) if call.type == BOOLEAN else out
 
 
@@ -252,28 +252,40 @@ def _cast(run: Interpret, call: Call) -> Abstract:
 def _make_date(run: Interpret, call: Call) -> Abstract:
     """Bound MAKE_DATE; years outside the range of Java's days fail in every mode."""
     args = _specs(run, call)
-    out = monotone(call, args)
+    out = monotone_bounds(call, args)
     near = pa.scalar(FAR_YEAR, pa.int32())
-    inside = below(args[0].hi, near) & below(pc.negate(near), args[0].lo)
+    inside = surely_below(args[0].hi, near) & surely_below(pc.negate(near), args[0].lo)
     return Spec(
-        out.type, out.lo, out.hi, out.value, out.null, out.fail | (~inside & every([a.value for a in args])), out.nan
+        out.type,
+        out.lo,
+        out.hi,
+        out.value,
+        out.null,
+        out.fail | (~inside & piece_intersection([a.value for a in args])),
+        out.nan,
     )
 
 
 def _abs(run: Interpret, call: Call) -> Abstract:
     """Bound ABS: decreasing below zero and increasing above, so each side is treated separately."""
     (a,) = _specs(run, call)
-    zero = scalar(0, a.type)
-    under = replace(a, hi=pc.coalesce(extreme([a.hi, zero], True), zero), value=a.value & ~at_most(zero, a.lo))
-    over = replace(a, lo=pc.coalesce(extreme([a.lo, zero], False), zero), value=a.value & ~below(a.hi, zero))
-    return join(monotone(call, [under]), monotone(call, [over]))
+    zero = literal_scalar(0, a.type)
+    under = replace(a, hi=pc.coalesce(extreme_bound([a.hi, zero], True), zero), value=a.value & ~at_most(zero, a.lo))
+    over = replace(
+        a, lo=pc.coalesce(extreme_bound([a.lo, zero], False), zero), value=a.value & ~surely_below(a.hi, zero)
+    )
+    return join_specs(monotone_bounds(call, [under]), monotone_bounds(call, [over]))
 
 
 def _whole(run: Interpret, call: Call) -> Abstract:
     """Bound FLOOR and CEIL, which turn NaN into 0."""
     (a,) = _specs(run, call)
-    out = monotone(call, [replace(a, nan=NO)])
-    return join(out, replace(constant(call.type, scalar(0, call.type)), value=a.nan)) if a.nan.any() else out
+    out = monotone_bounds(call, [replace(a, nan=NO)])
+    return (
+        join_specs(out, replace(constant_spec(call.type, literal_scalar(0, call.type)), value=a.nan))
+        if a.nan.any()
+        else out
+    )
 
 
 RULES: dict[str, Rule] = {
@@ -316,7 +328,7 @@ RULES: dict[str, Rule] = {
 """Rules by ``Function.rule``; functions without one use the monotone rule."""
 
 
-def transfer(run: Interpret, call: Call) -> Abstract:
+def transfer_logic(run: Interpret, call: Call) -> Abstract:
     """Return the possible results of ``call``."""
-    rule = registry.function(call.function).rule
+    rule = registry.function_entry(call.function).rule
     return RULES[rule](run, call) if rule is not None else _monotone(run, call)

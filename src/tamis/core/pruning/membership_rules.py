@@ -8,22 +8,22 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Evaluated, Mask
-from tamis.core.expr.evaluate import apply
+from tamis.core.expr.evaluate import apply_function
 from tamis.core.expr.functions.text.text_order import like_prefix, next_text
 from tamis.core.expr.tree import Call, Expr, Literal, Literals
-from tamis.core.pruning.bound_comparison import compared, member
+from tamis.core.pruning.bound_comparison import compare_bounds, list_membership
 from tamis.core.pruning.json_number_text import begins_with_text, equal_to_text
-from tamis.core.pruning.monotone_rules import monotone
+from tamis.core.pruning.monotone_rules import monotone_bounds
 from tamis.core.pruning.value_spec import (
     Abstract,
     Spec,
     Truth,
     at_most,
-    below,
-    every,
-    known,
     one_value,
+    piece_intersection,
     spec_of,
+    surely_below,
+    surely_true,
     truth_of,
 )
 
@@ -48,10 +48,10 @@ def _constant_texts(options: Sequence[Expr]) -> list[str] | None:
 
 def _in_list(run: Any, call: Call, a: Spec) -> Truth:
     if isinstance(call.args[1], Literals):
-        return member(a, call.args[1].array)
+        return list_membership(a, call.args[1].array)
     out: Truth | None = None
     for option in call.args[1:]:
-        now = compared("eq", a, spec_of(run(option)))
+        now = compare_bounds("eq", a, spec_of(run(option)))
         if out is not None:  # OR: true stops
             on = out.false | out.null
             now = Truth(
@@ -68,19 +68,19 @@ def _in_list(run: Any, call: Call, a: Spec) -> Truth:
 def _begins(a: Spec, prefix: str) -> tuple[Mask, Mask]:
     """Return where a value may begin with ``prefix``, and where every value does."""
     start, end = pa.scalar(prefix), next_text(prefix)
-    may = ~below(a.hi, start)
+    may = ~surely_below(a.hi, start)
     all_ = at_most(start, a.lo)
     if end is not None:
         after = pa.scalar(end)
         may = may & ~at_most(after, a.lo)
-        all_ = all_ & below(a.hi, after)
+        all_ = all_ & surely_below(a.hi, after)
     return a.value & may, all_
 
 
 def starts_with(run: Any, call: Call) -> Abstract:
     pattern = call.args[1]
     if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
-        return truth_of(monotone(call, [spec_of(run(a)) for a in call.args]))
+        return truth_of(monotone_bounds(call, [spec_of(run(a)) for a in call.args]))
     prefix = pattern.value
 
     def begins(a: Spec) -> Truth:
@@ -114,11 +114,11 @@ def like_pattern(run: Any, call: Call) -> Abstract:
 def _exactly(run: Any, call: Call, out: Truth) -> Truth:
     """Use the predicate's own result where every argument is a single value."""
     args = [spec_of(run(a)) for a in call.args]
-    exact = every([one_value(a) for a in args])
+    exact = piece_intersection([one_value(a) for a in args])
     if not exact.any():
         return out
-    values = apply(call, [Evaluated(a.lo) for a in args]).values
-    true = known(values)
+    values = apply_function(call, [Evaluated(a.lo) for a in args]).values
+    true = surely_true(values)
     return Truth(
         out.true & (~exact | true),
         out.false & (~exact | ~true),

@@ -16,12 +16,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, nulls, raw
-from tamis.core.expr.evaluate import apply
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, null_mask, stored_numbers
+from tamis.core.expr.evaluate import apply_function
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.registry import Claim, Function, NaN, Partial
 from tamis.core.expr.tree import Call, Mode
-from tamis.core.pruning.value_spec import NO, Spec, every, extreme, known, no_bound, one_value, some, where
+from tamis.core.pruning.value_spec import (
+    NO,
+    Spec,
+    choose_where,
+    extreme_bound,
+    no_bound,
+    one_value,
+    piece_intersection,
+    piece_union,
+    surely_true,
+)
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, DataType
 from tamis.core.types.arrow import to_arrow_type
 
@@ -40,13 +50,13 @@ class _Corner:
     nan: Mask
 
 
-def monotone(call: Call, args: list[Spec]) -> Spec:
+def monotone_bounds(call: Call, args: list[Spec]) -> Spec:
     """Bound ``call`` by its claims."""
-    entry = registry.function(call.function)
+    entry = registry.function_entry(call.function)
     claims = entry.claims(call) if entry.claims else (Claim.FIXED,) * len(args)
     singles = [one_value(a) for a in args]
-    exact = every(singles)
-    holds = every([s for s, c in zip(singles, claims, strict=True) if c is Claim.FIXED])
+    exact = piece_intersection(singles)
+    holds = piece_intersection([s for s, c in zip(singles, claims, strict=True) if c is Claim.FIXED])
     ends = [_ends(a) for a in args]
     if entry.guard is not None:
         holds = holds & (entry.guard(call, ends) | exact)
@@ -55,11 +65,11 @@ def monotone(call: Call, args: list[Spec]) -> Spec:
     if not holds.any():
         return _unbounded(entry, call, args, exact)
     lows, highs = _corners(call, claims, ends)
-    lo = where(holds, extreme([c.value for c in lows], True), no_bound(call.type))
-    hi = where(holds, extreme([c.value for c in highs], False), no_bound(call.type))
+    lo = choose_where(holds, extreme_bound([c.value for c in lows], True), no_bound(call.type))
+    hi = choose_where(holds, extreme_bound([c.value for c in highs], False), no_bound(call.type))
     corners = [*lows, *highs]
-    missing = ~holds | some([c.missing for c in corners])
-    strange = ~holds | some([c.nan for c in corners])
+    missing = ~holds | piece_union([c.missing for c in corners])
+    strange = ~holds | piece_union([c.nan for c in corners])
     return _finished(entry, call, args, exact, lo, hi, missing, strange)
 
 
@@ -67,22 +77,22 @@ def _finished(
     entry: Function, call: Call, args: list[Spec], exact: Mask, lo: Datum, hi: Datum, missing: Mask, strange: Mask
 ) -> Spec:
     """Complete the bounds with the possible NULL, NaN, failure, and other values of legacy mode."""
-    any_ = every([a.value | a.nan for a in args])
-    null, fail = some([a.null for a in args]), some([a.fail for a in args])
-    nan_in = some([a.nan for a in args])
+    any_ = piece_intersection([a.value | a.nan for a in args])
+    null, fail = piece_union([a.null for a in args]), piece_union([a.fail for a in args])
+    nan_in = piece_union([a.nan for a in args])
     policy = entry.nan(call)
     partial = entry.partial(call)
     bad = NO if partial is Partial.NEVER else any_ & (missing if partial is Partial.OUTSIDE else missing | ~exact)
     if policy is NaN.ANYTHING and nan_in.any():
-        lo, hi = where(nan_in, no_bound(call.type), lo), where(nan_in, no_bound(call.type), hi)
+        lo, hi = choose_where(nan_in, no_bound(call.type), lo), choose_where(nan_in, no_bound(call.type), hi)
         bad = bad if partial is Partial.NEVER else bad | (any_ & nan_in)
     null = null | bad
     if call.mode is Mode.ANSI:
         fail = fail | bad
     elif call.mode is Mode.LEGACY and bad.any():
-        lo, hi = where(bad, no_bound(call.type), lo), where(bad, no_bound(call.type), hi)
+        lo, hi = choose_where(bad, no_bound(call.type), lo), choose_where(bad, no_bound(call.type), hi)
     lo, hi = _limited(entry, call, lo, hi)
-    value = any_ if policy is NaN.ANYTHING else every([a.value for a in args])
+    value = any_ if policy is NaN.ANYTHING else piece_intersection([a.value for a in args])
     return Spec(call.type, lo, hi, value, null, fail, _nan(call, args, policy, any_, nan_in, strange))
 
 
@@ -93,7 +103,7 @@ def _nan(call: Call, args: list[Spec], policy: NaN, any_: Mask, nan_in: Mask, st
     if policy is NaN.KEPT:
         return any_ & nan_in
     if policy is NaN.SAME:
-        return any_ & (nan_in | strange | ~every([_finite(a) for a in args]))
+        return any_ & (nan_in | strange | ~piece_intersection([_finite(a) for a in args]))
     return any_ & (nan_in | strange)
 
 
@@ -101,7 +111,7 @@ def _finite(a: Spec) -> Mask:
     """Return where both bounds are finite numbers."""
     if a.type not in _FLOATS:
         return np.ones((), bool)
-    return known(pc.is_finite(a.lo)) & known(pc.is_finite(a.hi))
+    return surely_true(pc.is_finite(a.lo)) & surely_true(pc.is_finite(a.hi))
 
 
 def _unbounded(entry: Function, call: Call, args: list[Spec], exact: Mask) -> Spec:
@@ -120,7 +130,7 @@ def _ends(a: Spec) -> tuple[Datum, Datum]:
 
 
 def _filled(bound: Datum, value: Datum) -> Datum:
-    return bound if nulls(bound) is None else pc.fill_null(bound, value)
+    return bound if null_mask(bound) is None else pc.fill_null(bound, value)
 
 
 def _corners(
@@ -138,15 +148,15 @@ def _corners(
 
 
 def _corner(call: Call, at: list[Datum]) -> _Corner:
-    out = apply(call, [Evaluated(a) for a in at])
-    missing = nulls(out.values)
+    out = apply_function(call, [Evaluated(a) for a in at])
+    missing = null_mask(out.values)
     missing = NO if missing is None else missing
     if out.failed is not None:
         missing = missing | out.failed
     if call.type not in _FLOATS:
         return _Corner(out.values, missing, NO)
-    nan = np.isnan(raw(out.values)) & ~missing
-    value = where(nan, no_bound(call.type), out.values) if nan.any() else out.values
+    nan = np.isnan(stored_numbers(out.values)) & ~missing
+    value = choose_where(nan, no_bound(call.type), out.values) if nan.any() else out.values
     return _Corner(value, missing, nan | missing)
 
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Mask
-from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.functions.logic.comparisons import compare_values
 from tamis.core.expr.functions.nested import nested_fields as inside
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.core.pruning import text_rules
-from tamis.core.pruning.bound_comparison import compared
+from tamis.core.pruning.bound_comparison import compare_bounds
 from tamis.core.pruning.value_spec import (
     NO,
     UNKNOWN_TRUTH,
@@ -22,12 +22,12 @@ from tamis.core.pruning.value_spec import (
     Spec,
     Truth,
     at_most,
-    below,
-    known,
+    choose_where,
     spec_of,
+    surely_below,
+    surely_true,
     truth_of,
-    unknown,
-    where,
+    unknown_spec,
 )
 from tamis.core.types import BOOLEAN, Array, DataType, Map
 
@@ -43,7 +43,7 @@ class Inside(Protocol):
 
 
 def _unknown(call: Call) -> Abstract:
-    return UNKNOWN_TRUTH if call.type == BOOLEAN else unknown(call.type)
+    return UNKNOWN_TRUTH if call.type == BOOLEAN else unknown_spec(call.type)
 
 
 def size(run: Inside, call: Call) -> Abstract:
@@ -73,7 +73,7 @@ def unknown_array(run: Inside, call: Call) -> Abstract:
     """Return an unknown array that is NULL where the source array is."""
     (source,) = call.args[:1]
     null = run.size(source).null if isinstance(source, Column) else YES
-    return replace(unknown(call.type), null=null, fail=NO)
+    return replace(unknown_spec(call.type), null=null, fail=NO)
 
 
 def element(run: Inside, call: Call) -> Abstract:
@@ -91,7 +91,7 @@ def element(run: Inside, call: Call) -> Abstract:
         one = run.place(column, ids, str(position), one)
     reached = _reached(at, sizes, 0 if zero_based else 1)
     asked = sizes.value & (at.value | at.nan)
-    lenient_zero = NO if zero_based else asked & ~(below(at.hi, _integer(0)) | below(_integer(0), at.lo))
+    lenient_zero = NO if zero_based else asked & ~(surely_below(at.hi, _integer(0)) | surely_below(_integer(0), at.lo))
     missing = asked & ~reached
     fail = at.fail | (missing if call.mode is Mode.ANSI else lenient_zero)
     null = sizes.null | at.null | (asked & one.null) | (NO if call.mode is Mode.ANSI else missing)
@@ -102,7 +102,7 @@ def element(run: Inside, call: Call) -> Abstract:
 def split(run: Inside, call: Call) -> Abstract:
     """Return an unknown array that is NULL where the text is."""
     text = spec_of(run(call.args[0]))
-    return replace(unknown(call.type), null=text.null, fail=text.fail)
+    return replace(unknown_spec(call.type), null=text.null, fail=text.fail)
 
 
 def _of_split(run: Inside, call: Call, source: Call, index: Expr) -> Abstract:
@@ -112,7 +112,7 @@ def _of_split(run: Inside, call: Call, source: Call, index: Expr) -> Abstract:
     if number is None or not 1 <= number <= _MOST_PIECES:
         return _unknown(call)
     text = spec_of(run(source.args[0]))
-    one = replace(unknown(call.type), value=text.value, null=text.null, fail=text.fail)
+    one = replace(unknown_spec(call.type), value=text.value, null=text.null, fail=text.fail)
     out, there = text_rules.piece(text, one, str(separator), number)
     missing = out.value & ~there
     return replace(out, fail=out.fail | missing) if call.mode is Mode.ANSI else replace(out, null=out.null | missing)
@@ -134,12 +134,12 @@ def _integer(value: int) -> pa.Scalar:
 
 def _reached(at: Spec, sizes: Spec, base: int) -> Mask:
     """Return where every array has an element at every index."""
-    ahead = at_most(_integer(base), at.lo) & (below(at.hi, sizes.lo) if base == 0 else at_most(at.hi, sizes.lo))
+    ahead = at_most(_integer(base), at.lo) & (surely_below(at.hi, sizes.lo) if base == 0 else at_most(at.hi, sizes.lo))
     if base == 0:
         return ahead
-    one = known(compare("eq", at.lo, at.hi)) & ~known(pc.equal(at.lo, _integer(-(2**31))))
-    behind = pc.negate(where(one, at.lo, pa.scalar(None, pa.int32())))  # from the end
-    return ahead | (one & below(at.hi, _integer(0)) & at_most(behind, sizes.lo))
+    one = surely_true(compare_values("eq", at.lo, at.hi)) & ~surely_true(pc.equal(at.lo, _integer(-(2**31))))
+    behind = pc.negate(choose_where(one, at.lo, pa.scalar(None, pa.int32())))  # from the end
+    return ahead | (one & surely_below(at.hi, _integer(0)) & at_most(behind, sizes.lo))
 
 
 def map_value(run: Inside, call: Call) -> Abstract:
@@ -150,7 +150,7 @@ def map_value(run: Inside, call: Call) -> Abstract:
     keys = run.inside(source.type.key.type, (*source.ids, source.type.key.id), source.name)
     values, _, ids = found
     whole, key = run.size(source), spec_of(run(wanted))
-    hit = compared("eq", keys, key).true
+    hit = compare_bounds("eq", keys, key).true
     one = replace(values, value=hit & values.value, null=YES, nan=hit & values.nan)
     if isinstance(wanted, Literal) and isinstance(wanted.value, str):
         one = run.place(source, ids, wanted.value, one)
@@ -164,7 +164,7 @@ def array_contains(run: Inside, call: Call) -> Abstract:
     if (found := _members(run, call)) is None:
         return _unknown(call)
     (one, column, _), value = found, spec_of(run(call.args[1]))
-    out = _folded(run.size(column), compared("eq", one, value))
+    out = _folded(run.size(column), compare_bounds("eq", one, value))
     return Truth(out.true, out.false, out.null | value.null, value.fail)
 
 
@@ -194,7 +194,7 @@ def _folded(sizes: Spec, test: Truth) -> Truth:
 
     The result is false for an empty array, and false or NULL only where not every element is true.
     """
-    never_empty = known(compare("ge", sizes.lo, _integer(1)))
-    there = sizes.value & ~known(compare("eq", sizes.hi, _integer(0)))
+    never_empty = surely_true(compare_values("ge", sizes.lo, _integer(1)))
+    there = sizes.value & ~surely_true(compare_values("eq", sizes.hi, _integer(0)))
     false = sizes.value & (~never_empty | test.false)
     return Truth(there & test.true, false, sizes.null | (there & test.null), there & test.fail)

@@ -41,7 +41,7 @@ _SEES_THROUGH = frozenset(
 """Functions that lose no precision themselves; any loss comes from their arguments."""
 
 
-def reason(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask) -> str | None:
+def kept_reason(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask) -> str | None:
     """Explain why ``conjunct`` did not skip the pieces ``left``; None if none are left.
 
     ``truth`` is what ``run`` has just found for it.
@@ -54,12 +54,12 @@ def reason(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask) -> str | 
         return "a conjunct before it may fail"
     notes, used = list(run.notes), list(run.used)
     try:
-        return _unknown_columns(run, conjunct, left) or _lost(run, conjunct, left) or allowed(conjunct, used)
+        return _unknown_columns(run, conjunct, left) or _lost(run, conjunct, left) or allowed_reason(conjunct, used)
     finally:
         run.notes, run.used = notes, used
 
 
-def allowed(conjunct: Expr, used: Sequence[str] = ()) -> str:
+def allowed_reason(conjunct: Expr, used: Sequence[str] = ()) -> str:
     """Return the reason for bounds that allow a match.
 
     ``used`` are the columns and paths whose statistics were read; without them, the columns in the conjunct

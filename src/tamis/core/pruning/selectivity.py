@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import Call, Column, Expr, Literal
-from tamis.core.expr.arrow_values import scalar
+from tamis.core.expr.arrow_values import literal_scalar
 from tamis.core.pruning import Evidence
 from tamis.cost_model import COSTS
 
@@ -28,7 +28,7 @@ _GRID = (np.arange(16) + 0.5) / 16
 """Sample points between a column's bounds, used to compare it with another column."""
 
 
-def expected(conjuncts: Sequence[Expr], evidence: Evidence) -> Shares | None:
+def expected_share(conjuncts: Sequence[Expr], evidence: Evidence) -> Shares | None:
     """Estimate, for each piece, the share of rows that satisfies all ``conjuncts``; None if unknown."""
     ranges: dict[tuple[int, ...], list[tuple[bool, Shares]]] = {}
     shares: list[Shares | None] = []
@@ -52,7 +52,7 @@ def _product(shares: Sequence[Shares | None]) -> Shares | None:
 def _share(expr: Expr, evidence: Evidence) -> Shares | None:
     match expr:
         case Call(function="and"):
-            return expected(expr.args, evidence)
+            return expected_share(expr.args, evidence)
         case Call(function="or"):
             return _inverse(_product([_inverse(_share(a, evidence)) for a in expr.args]))
         case (
@@ -111,7 +111,7 @@ def _below(column: Column, literal: Literal, evidence: Evidence) -> Shares | Non
     if bounds is None or literal.value is None or column.type != literal.type:
         return None
     try:
-        at = _numbers(pa.repeat(scalar(literal.value, literal.type), 1))[0]
+        at = _numbers(pa.repeat(literal_scalar(literal.value, literal.type), 1))[0]
     except (pa.ArrowException, ValueError, TypeError):
         return None
     return _part(at, *bounds)

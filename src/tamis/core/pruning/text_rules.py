@@ -16,12 +16,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, full, nulls, raw, rows
-from tamis.core.expr.evaluate import apply
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    full_length,
+    null_mask,
+    row_count,
+    stored_numbers,
+)
+from tamis.core.expr.evaluate import apply_function
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.tree import Call, Expr, Literal
-from tamis.core.pruning.monotone_rules import monotone
-from tamis.core.pruning.value_spec import Abstract, Spec, known, meet, one_value, spec_of, where
+from tamis.core.pruning.monotone_rules import monotone_bounds
+from tamis.core.pruning.value_spec import Abstract, Spec, choose_where, meet_specs, one_value, spec_of, surely_true
 
 Ends = tuple[Datum, Datum]
 _WIDTH = 64
@@ -44,12 +53,12 @@ class _Run(Protocol):
 def transfer(run: _Run, call: Call) -> Abstract:
     """Bound ``call`` by the rule of its function, combined with the result for single values."""
     args = [spec_of(run(a)) for a in call.args]
-    out = monotone(call, args)
+    out = monotone_bounds(call, args)
     a = args[0]
-    n = rows([b for arg in args for b in (arg.lo, arg.hi)])
+    n = row_count([b for arg in args for b in (arg.lo, arg.hi)])
     if call.function == "split_part":
         return piece(a, out, _constant(call, 1), _constant(call, 2))[0]
-    lo, hi = _RULES[call.function](call, args, (full(a.lo, n), full(a.hi, n)))
+    lo, hi = _RULES[call.function](call, args, (full_length(a.lo, n), full_length(a.hi, n)))
     return _within(out, lo, hi, all(isinstance(b, pa.Scalar) for arg in args for b in (arg.lo, arg.hi)))
 
 
@@ -59,7 +68,7 @@ def _within(out: Spec, lo: Any, hi: Any, alone: bool) -> Spec:
     ``alone`` means that ``lo`` and ``hi`` hold one value that applies to all pieces.
     """
     lo, hi = (lo[0], hi[0]) if alone else (lo, hi)
-    return replace(meet(out, replace(out, lo=lo, hi=hi)), value=out.value)
+    return replace(meet_specs(out, replace(out, lo=lo, hi=hi)), value=out.value)
 
 
 def _bytes(x: Any) -> Numbers:
@@ -117,13 +126,13 @@ def _cased(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
     prefix, first, last = shared(*ends)
     ascii_ = np.asarray(pc.string_is_ascii(prefix).fill_null(False).to_numpy(zero_copy_only=False))
     plain = pc.if_else(pa.array(ascii_), prefix, pa.scalar(None, pa.string()))
-    changed = apply(call, [Evaluated(plain)]).values
+    changed = apply_function(call, [Evaluated(plain)]).values
     least, most = _extremes(call.function)
     follows = ascii_ & (first >= 0) & (first < 126) & (last >= 0) & (last < 126)
     a, b = np.where(follows, first, 0), np.where(follows, last, 0)
     lo = pc.binary_join_element_wise(changed, _CHARACTERS.take(pa.array(least[a, b])), "")
     hi = pc.binary_join_element_wise(changed, _CHARACTERS.take(pa.array(most[a, b] + 1)), "")
-    return where(follows, lo, changed), where(follows, hi, beyond(changed))
+    return choose_where(follows, lo, changed), choose_where(follows, hi, beyond(changed))
 
 
 @cache
@@ -169,21 +178,21 @@ def piece(source: Spec, out: Spec, separator: str, number: int) -> tuple[Spec, M
     text after the preceding separators begins with the piece, so the piece is at most that text, and at least
     its prefix of characters above the first character of the separator.
     """
-    n = rows([source.lo, source.hi])
-    lo, hi = full(source.lo, n), full(source.hi, n)
+    n = row_count([source.lo, source.hi])
+    lo, hi = full_length(source.lo, n), full_length(source.hi, n)
     prefix, _, _ = shared(lo, hi)
     there: Mask = np.ones(n, bool)
     mark = _literally(separator)
     for _ in range(number - 1):
-        there = there & known(pc.match_substring(prefix, separator))
+        there = there & surely_true(pc.match_substring(prefix, separator))
         lo, hi, prefix = (
             pc.replace_substring_regex(x, "(?s)\\A.*?" + mark, "", max_replacements=1) for x in (lo, hi, prefix)
         )
-    whole = known(pc.match_substring(prefix, separator))
+    whole = surely_true(pc.match_substring(prefix, separator))
     exact = pc.replace_substring_regex(prefix, f"(?s){mark}.*", "")
     nothing = pa.nulls(n, pa.string())
-    lo = where(there, where(whole, exact, _before(lo, separator[0])), nothing)
-    hi = where(there, where(whole, exact, hi), nothing)
+    lo = choose_where(there, choose_where(whole, exact, _before(lo, separator[0])), nothing)
+    hi = choose_where(there, choose_where(whole, exact, hi), nothing)
     alone = all(isinstance(b, pa.Scalar) for b in (source.lo, source.hi))
     return _within(out, lo, hi, alone), there.reshape(()) if alone else there
 
@@ -199,9 +208,9 @@ def _replaced(call: Call, args: list[Spec], ends: Ends) -> Ends:
     prefix, _, _ = shared(*ends)
     across: Mask = np.zeros(len(prefix), bool)
     for size in range(1, len(wanted)):
-        across |= known(pc.ends_with(prefix, wanted[:size]))
-    made = apply(call, [Evaluated(prefix), *(Evaluated(a.lo) for a in args[1:])]).values
-    made = where(~across, made, pa.nulls(len(prefix), pa.string()))
+        across |= surely_true(pc.ends_with(prefix, wanted[:size]))
+    made = apply_function(call, [Evaluated(prefix), *(Evaluated(a.lo) for a in args[1:])]).values
+    made = choose_where(~across, made, pa.nulls(len(prefix), pa.string()))
     return made, beyond(made)
 
 
@@ -211,19 +220,19 @@ def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
     lo = hi = pa.array([""] * n, pa.string())
     open_ = np.ones(n, bool)
     for number, a in enumerate(args):
-        low, high = full(a.lo, n), full(a.hi, n)
+        low, high = full_length(a.lo, n), full_length(a.hi, n)
         single = np.broadcast_to(one_value(a), (n,))
         if number == len(args) - 1:
             grown = pc.binary_join_element_wise(hi, high, "")
         else:
             prefix, _, _ = shared(low, high)
-            grown = where(
+            grown = choose_where(
                 np.asarray(single),
                 pc.binary_join_element_wise(hi, high, ""),
                 beyond(pc.binary_join_element_wise(hi, prefix, "")),
             )
-        lo = where(open_, pc.binary_join_element_wise(lo, low.fill_null(""), ""), lo)
-        hi = where(open_, grown, hi)
+        lo = choose_where(open_, pc.binary_join_element_wise(lo, low.fill_null(""), ""), lo)
+        hi = choose_where(open_, grown, hi)
         open_ = open_ & single
     return lo, hi
 
@@ -231,7 +240,7 @@ def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
 def _translated(call: Call, args: list[Spec], ends: Ends) -> Ends:
     """Bound TRANSLATE, which changes characters one by one, by the changed prefix."""
     prefix, _, _ = shared(*ends)
-    made = apply(call, [Evaluated(prefix), *(Evaluated(a.lo) for a in args[1:])]).values
+    made = apply_function(call, [Evaluated(prefix), *(Evaluated(a.lo) for a in args[1:])]).values
     return made, beyond(made)
 
 
@@ -253,10 +262,10 @@ def of_integer(call: Call, a: Spec) -> Spec:
     Numbers with equally many digits sort like their texts, negative ones in reverse. Between numbers of
     different lengths, ``10…0`` and ``9…9`` are also included.
     """
-    out = monotone(call, [a])
+    out = monotone_bounds(call, [a])
     least, most = LIMITS[a.type]  # type: ignore[index]
-    n = rows([a.lo, a.hi])
-    low, high = (_known(full(b, n), v) for b, v in ((a.lo, least), (a.hi, most)))
+    n = row_count([a.lo, a.hi])
+    low, high = (_known(full_length(b, n), v) for b, v in ((a.lo, least), (a.hi, most)))
     bounded = (low >= 0) | ((high < 0) & (low > least))
     first, last = (
         np.where(low >= 0, low, np.abs(np.where(bounded, high, 0))),
@@ -267,12 +276,12 @@ def of_integer(call: Call, a: Spec) -> Spec:
     same = size == sizes
     down = np.where(same, first, np.minimum(10 ** np.minimum(size, 18), last))
     lo, hi = (pa.array(x).cast(pa.string()) for x in (first, last))
-    lo = where(same, lo, extreme_text(lo, pa.array(down).cast(pa.string()), True))
+    lo = choose_where(same, lo, extreme_text(lo, pa.array(down).cast(pa.string()), True))
     nines = pa.array(10 ** np.minimum(sizes - 1, 18) - 1).cast(pa.string())
-    hi = where(same, hi, extreme_text(hi, nines, False))
-    sign = where(low < 0, pa.array(["-"] * n), pa.array([""] * n))
+    hi = choose_where(same, hi, extreme_text(hi, nines, False))
+    sign = choose_where(low < 0, pa.array(["-"] * n), pa.array([""] * n))
     nothing = pa.nulls(n, pa.string())
-    lo, hi = (where(bounded, pc.binary_join_element_wise(sign, x, ""), nothing) for x in (lo, hi))
+    lo, hi = (choose_where(bounded, pc.binary_join_element_wise(sign, x, ""), nothing) for x in (lo, hi))
     return _within(out, lo, hi, isinstance(a.lo, pa.Scalar) and isinstance(a.hi, pa.Scalar))
 
 
@@ -282,8 +291,8 @@ def extreme_text(a: Any, b: Any, least: bool) -> Any:
 
 
 def _known(bound: Any, otherwise: int) -> Numbers:
-    mask = nulls(bound)
-    values = raw(bound).astype(np.int64)
+    mask = null_mask(bound)
+    values = stored_numbers(bound).astype(np.int64)
     return values if mask is None else np.where(mask, otherwise, values)
 
 

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build, nulls, raw, scalar
+from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build_array, literal_scalar, null_mask, stored_numbers
 from tamis.core.expr.functions.datetime.calendar import named_zone
 from tamis.core.expr.functions.datetime.clock_columns import add_months
-from tamis.core.expr.functions.datetime.instants import split
-from tamis.core.expr.time_zones import DAY, Zone, zone
+from tamis.core.expr.functions.datetime.instants import split_interval
+from tamis.core.expr.time_zones import DAY, Zone, zone_named
 from tamis.core.expr.tree import Call
-from tamis.core.pruning.monotone_rules import monotone
-from tamis.core.pruning.value_spec import Spec, choose, every, no_bound, one_value, where
+from tamis.core.pruning.monotone_rules import monotone_bounds
+from tamis.core.pruning.value_spec import Spec, choose_spec, choose_where, no_bound, one_value, piece_intersection
 from tamis.core.types import TIMESTAMP, DayTimeInterval
 
 _FAR = 2**62
@@ -33,11 +33,11 @@ def local_rule(call: Call, args: list[Spec]) -> Spec:
 
     The last step applies if the result is an instant. Single values are computed exactly.
     """
-    z = zone(call.zone or "UTC")
+    z = zone_named(call.zone or "UTC")
     if z.fixed is not None or not (call.type == TIMESTAMP or any(a.type == TIMESTAMP for a in args)):
-        return monotone(call, args)
+        return monotone_bounds(call, args)
     local = [to_local(a, z) if a.type == TIMESTAMP else a for a in args]
-    out = monotone(replace(call, zone="UTC"), local)
+    out = monotone_bounds(replace(call, zone="UTC"), local)
     if call.type == TIMESTAMP:
         out = to_instants(out, z)
     return _exactly(call, args, out)
@@ -45,10 +45,10 @@ def local_rule(call: Call, args: list[Spec]) -> Spec:
 
 def _exactly(call: Call, args: list[Spec], out: Spec) -> Spec:
     """Use the kernel's own result where every argument is a single value."""
-    exact = every([one_value(a) for a in args])
+    exact = piece_intersection([one_value(a) for a in args])
     if not (exact & ~(one_value(out) & ~out.fail)).any():  # the envelope already found that value
         return out
-    return choose(exact, monotone(call, args), out)
+    return choose_spec(exact, monotone_bounds(call, args), out)
 
 
 def to_local(a: Spec, z: Zone) -> Spec:
@@ -65,13 +65,13 @@ def _mapped(bound: Datum, function: Any) -> Datum:
     """Map a bound through an envelope; unknown where the numbers are so large that they may overflow."""
     one = isinstance(bound, pa.Scalar)
     array = pa.repeat(bound, 1) if one else bound
-    values, null = raw(array), nulls(array)
+    values, null = stored_numbers(array), null_mask(array)
     if len(values) and values.min() >= -_FAR and values.max() <= _FAR:
-        out = build(function(values), null, array.type)
+        out = build_array(function(values), null, array.type)
     else:
         far: Mask = (values > _FAR) | (values < -_FAR)
         far = far if null is None else far | null
-        out = build(function(np.where(far, 0, values)), far if far.any() else None, array.type)
+        out = build_array(function(np.where(far, 0, values)), far if far.any() else None, array.type)
     return out[0] if one else out
 
 
@@ -80,17 +80,17 @@ def timestamp_add(call: Call, args: list[Spec]) -> Spec:
 
     A constant interval is split as Spark splits it; other intervals get 26 hours of slack.
     """
-    z = zone(call.zone or "UTC")
+    z = zone_named(call.zone or "UTC")
     if call.type != TIMESTAMP or z.fixed is not None:
-        return monotone(call, args)
+        return monotone_bounds(call, args)
     plain = replace(call, zone="UTC")
     interval = args[1]
     if isinstance(interval.lo, pa.Scalar) and interval.lo.is_valid and bool(one_value(interval)):
-        days, rest = split(raw(interval.lo))
-        shifted = to_instants(monotone(plain, [to_local(args[0], z), _interval(int(days), interval)]), z)
-        out = monotone(plain, [shifted, _interval(int(rest), interval)]) if rest else shifted
+        days, rest = split_interval(stored_numbers(interval.lo))
+        shifted = to_instants(monotone_bounds(plain, [to_local(args[0], z), _interval(int(days), interval)]), z)
+        out = monotone_bounds(plain, [shifted, _interval(int(rest), interval)]) if rest else shifted
     else:
-        out = monotone(plain, args)
+        out = monotone_bounds(plain, args)
         out = replace(out, lo=_mapped(out.lo, lambda x: x - _HOURS), hi=_mapped(out.hi, lambda x: x + _HOURS))
     return _exactly(call, args, out)
 
@@ -119,21 +119,25 @@ def _may_overflow(before: Spec, out: Spec) -> Spec:
 
 def from_unixtime(call: Call, args: list[Spec]) -> Spec:
     """Bound FROM_UNIXTIME as DATE_FORMAT of the instants, if the seconds are far from the ends of 64 bits."""
-    entry = registry.function(call.function)
+    entry = registry.function_entry(call.function)
     assert entry.reliable is not None
     near = entry.reliable(call, [(a.lo, a.hi) for a in args])
     at = Call(TIMESTAMP, "timestamp_seconds", call.args[:1])
     out = local_rule(
-        Call(call.type, "date_format", (at, call.args[1]), zone=call.zone), [monotone(at, args[:1]), args[1]]
+        Call(call.type, "date_format", (at, call.args[1]), zone=call.zone), [monotone_bounds(at, args[:1]), args[1]]
     )
     nothing = no_bound(call.type)
     return replace(
-        out, lo=where(near, out.lo, nothing), hi=where(near, out.hi, nothing), null=args[0].null, fail=args[0].fail
+        out,
+        lo=choose_where(near, out.lo, nothing),
+        hi=choose_where(near, out.hi, nothing),
+        null=args[0].null,
+        fail=args[0].fail,
     )
 
 
 def _interval(micros: int, like: Spec) -> Spec:
-    value = scalar(micros, DayTimeInterval())
+    value = literal_scalar(micros, DayTimeInterval())
     return replace(like, lo=value, hi=value)
 
 
@@ -142,7 +146,7 @@ def timestamp_add_months(call: Call, args: list[Spec]) -> Spec:
 
     The day is limited to the month's last and the time of day stays (2024-01-30 23:00 and 2024-01-31 01:00).
     """
-    z = zone(call.zone or "UTC")
+    z = zone_named(call.zone or "UTC")
     time, months = args
     at = to_local(time, z) if call.type == TIMESTAMP and z.fixed is None else time
     if z.fixed:
@@ -151,7 +155,7 @@ def timestamp_add_months(call: Call, args: list[Spec]) -> Spec:
     lo = _months(at.lo, months.lo, lambda day: day * DAY)
     hi = _months(at.hi, months.lo, lambda day: (day + 1) * DAY - 1)
     nothing = no_bound(call.type)
-    out = replace(at, lo=where(one, lo, nothing), hi=where(one, hi, nothing))
+    out = replace(at, lo=choose_where(one, lo, nothing), hi=choose_where(one, hi, nothing))
     if call.type == TIMESTAMP:
         out = to_instants(out, z)
     missing = _missing(out.lo) | _missing(out.hi)
@@ -168,16 +172,16 @@ def _months(bound: Datum, months: Datum, finish: Any) -> Datum:
     """Return the day of ``bound`` that many months later, completed by ``finish``; unknown if too far out."""
     one = isinstance(bound, pa.Scalar) and isinstance(months, pa.Scalar)
     array = pa.repeat(bound, 1) if isinstance(bound, pa.Scalar) else bound
-    values, null = raw(array), nulls(array)
-    counts, no_count = raw(months).astype(np.int64), nulls(months)
+    values, null = stored_numbers(array), null_mask(array)
+    counts, no_count = stored_numbers(months).astype(np.int64), null_mask(months)
     far: Mask = (np.abs(values) > _FAR // 64) | (np.abs(counts) > 2**24)
     for mask in (null, no_count):
         far = far if mask is None else far | mask
     days: Numbers = add_months(np.where(far, 0, values) // DAY, np.where(far, 0, counts))
-    out = build(np.asarray(finish(days)), far if far.any() else None, array.type)
+    out = build_array(np.asarray(finish(days)), far if far.any() else None, array.type)
     return out[0] if one and len(out) == 1 else out
 
 
 def _missing(bound: Datum) -> Mask:
-    mask = nulls(bound)
+    mask = null_mask(bound)
     return np.zeros((), bool) if mask is None else mask

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build, raw, scalar
+from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build_array, literal_scalar, stored_numbers
 from tamis.core.expr.json_codec.json_path import Steps
 from tamis.core.expr.registry import Claim, Partial
-from tamis.core.expr.time_zones import DAY, zone
+from tamis.core.expr.time_zones import DAY, zone_named
 from tamis.core.expr.tree import Call, Column, Expr, Literal
 from tamis.core.pruning.evidence import ColumnEvidence, Evidence
 from tamis.core.types import DATE, INTEGRAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
@@ -109,7 +109,7 @@ def _taken(found: Any, at: pa.Array) -> Any:
     return replace(found, **changed)
 
 
-def divided(conjuncts: Sequence[Expr], evidence: Evidence, left: Mask) -> Iterator[Divided]:
+def divided_cases(conjuncts: Sequence[Expr], evidence: Evidence, left: Mask) -> Iterator[Divided]:
     """Yield the cases of the pieces ``left`` in order, in batches; pieces with a single case are left out."""
     pieces = np.flatnonzero(left)
     if not len(pieces):
@@ -201,7 +201,7 @@ def _wanted(conjuncts: Sequence[Expr], column: Column) -> Datum | None:
                 function="eq", args=(Column() as same, Literal() as literal) | (Literal() as literal, Column() as same)
             )
         ] if same == column and literal.value is not None and literal.type == column.type in (*INTEGRAL, DATE, STRING):
-            return scalar(literal.value, literal.type)
+            return literal_scalar(literal.value, literal.type)
     return None
 
 
@@ -210,9 +210,9 @@ def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> 
     if found is None or found.type != data_type:
         return None
     whole = data_type not in (TIMESTAMP, TIMESTAMP_NTZ)
-    at = zone(zone_ if data_type == TIMESTAMP else "UTC")
+    at = zone_named(zone_ if data_type == TIMESTAMP else "UTC")
     known = np.asarray(pc.and_(found.lo.is_valid(), found.hi.is_valid()))
-    lo, hi = (np.where(known, raw(b).astype(np.int64), 0) for b in (found.lo, found.hi))
+    lo, hi = (np.where(known, stored_numbers(b).astype(np.int64), 0) for b in (found.lo, found.hi))
     known &= (np.abs(lo) < _FAR) & (np.abs(hi) < _FAR)
     lo, hi = np.where(known, lo, 0), np.where(known, hi, 0)
     first, last = (lo, hi) if whole else (at.local(lo) // DAY, at.local(hi) // DAY)
@@ -227,9 +227,12 @@ def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> 
     if not whole:  # neighbouring midnights leave no gap, wherever they are
         low, high = at.instants(low * DAY), at.instants((high + 1) * DAY) - 1
         low, high = np.where(step == 0, lo[owner], low), np.where(step == sizes[owner] - 1, hi[owner], high)
-    dtype = raw(found.lo).dtype
+    dtype = stored_numbers(found.lo).dtype
     return _Cases(
-        sizes, starts, build(low.astype(dtype), None, found.lo.type), build(high.astype(dtype), None, found.hi.type)
+        sizes,
+        starts,
+        build_array(low.astype(dtype), None, found.lo.type),
+        build_array(high.astype(dtype), None, found.hi.type),
     )
 
 
@@ -257,7 +260,7 @@ def _loses(tree: Expr, column: Column) -> bool:
 
 
 def _blunt(call: Call, column: Column) -> bool:
-    entry = registry.function(call.function)
+    entry = registry.function_entry(call.function)
     if entry.rule in _SHARP or all(column != node for node in call.walk()):
         return False
     if call.function == "cast":

@@ -5,7 +5,7 @@ For each piece, a ``Spec`` admits values between ``lo`` and ``hi`` (NULL = unbou
 booleans, which have two values. Invariants:
 
 - soundness: a spec admits whatever the piece's rows give; an operation may admit more, never less;
-- ``join`` admits what either side admits; ``meet`` admits at least what both admit;
+- ``join_specs`` admits what either side admits; ``meet_specs`` admits at least what both admit;
 - unknown is the top, which admits everything. Contradictory evidence is unknown, never empty.
 
 Masks have N entries, or are 0-dimensional if all pieces agree; bounds are Arrow arrays or, likewise, scalars.
@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Mask, full, has_value, is_true, rows
-from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.arrow_values import Datum, Mask, full_length, has_value, is_true, row_count
+from tamis.core.expr.functions.logic.comparisons import compare_values
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, DataType
 from tamis.core.types.arrow import to_arrow_type
 
@@ -61,13 +61,13 @@ def no_bound(data_type: DataType) -> Any:
     return pa.scalar(None, to_arrow_type(data_type))
 
 
-def unknown(data_type: DataType) -> Spec:
+def unknown_spec(data_type: DataType) -> Spec:
     """The top: any value, NULL, NaN or a failure."""
     bound = no_bound(data_type)
     return Spec(data_type, bound, bound, YES, YES, YES, YES if data_type in (FLOAT, DOUBLE) else NO)
 
 
-def constant(data_type: DataType, value: Any) -> Spec:
+def constant_spec(data_type: DataType, value: Any) -> Spec:
     """The spec of exactly one value (an Arrow scalar), or of NULL."""
     if not value.is_valid:
         return Spec(data_type, value, value, NO, YES, NO, NO)
@@ -79,7 +79,9 @@ def constant(data_type: DataType, value: Any) -> Spec:
 
 def truth_of(spec: Spec) -> Truth:
     """Convert a boolean spec to a truth."""
-    return Truth(spec.value & ~known(pc.invert(spec.hi)), spec.value & ~known(spec.lo), spec.null, spec.fail)
+    return Truth(
+        spec.value & ~surely_true(pc.invert(spec.hi)), spec.value & ~surely_true(spec.lo), spec.null, spec.fail
+    )
 
 
 def spec_of(abstract: Abstract) -> Spec:
@@ -95,19 +97,19 @@ def _bools(mask: Mask) -> Datum:
     return pa.scalar(bool(mask)) if mask.ndim == 0 else pa.array(mask)
 
 
-def known(x: Datum) -> Mask:
+def surely_true(x: Datum) -> Mask:
     """Return where a boolean datum is certainly true; unknown counts as false."""
     return is_true(x)
 
 
-def below(a: Datum, b: Datum) -> Mask:
+def surely_below(a: Datum, b: Datum) -> Mask:
     """Return where bound ``a`` is known to be less than bound ``b``."""
-    return known(compare("lt", a, b))
+    return surely_true(compare_values("lt", a, b))
 
 
 def at_most(a: Datum, b: Datum) -> Mask:
     """Return where bound ``a`` is known to be at most bound ``b``."""
-    return known(compare("le", a, b))
+    return surely_true(compare_values("le", a, b))
 
 
 def one_value(spec: Spec) -> Mask:
@@ -115,26 +117,26 @@ def one_value(spec: Spec) -> Mask:
 
     Floating zero never counts, since −0.0 = 0.0 but some functions tell them apart.
     """
-    same = known(compare("eq", spec.lo, spec.hi)) & ~spec.nan
+    same = surely_true(compare_values("eq", spec.lo, spec.hi)) & ~spec.nan
     if spec.type in (FLOAT, DOUBLE):
         zero = pa.scalar(0.0, spec.lo.type)
-        same = same & ~known(compare("eq", spec.lo, zero))
+        same = same & ~surely_true(compare_values("eq", spec.lo, zero))
     return same
 
 
-def where(mask: Mask, a: Datum, b: Datum) -> Datum:
+def choose_where(mask: Mask, a: Datum, b: Datum) -> Datum:
     """Return ``a`` where the mask holds, else ``b``."""
     if mask.ndim == 0:
         return a if bool(mask) else b
     return pc.if_else(pa.array(mask), a, b)
 
 
-def choose(mask: Mask, a: Spec, b: Spec) -> Spec:
+def choose_spec(mask: Mask, a: Spec, b: Spec) -> Spec:
     """Return ``a`` for the pieces in the mask, ``b`` for the others."""
     return Spec(
         a.type,
-        where(mask, a.lo, b.lo),
-        where(mask, a.hi, b.hi),
+        choose_where(mask, a.lo, b.lo),
+        choose_where(mask, a.hi, b.hi),
         np.where(mask, a.value, b.value),
         np.where(mask, a.null, b.null),
         np.where(mask, a.fail, b.fail),
@@ -142,7 +144,7 @@ def choose(mask: Mask, a: Spec, b: Spec) -> Spec:
     )
 
 
-def extreme(options: list[Datum], least: bool) -> Datum:
+def extreme_bound(options: list[Datum], least: bool) -> Datum:
     """Return the least (greatest) of several bounds; unknown if one of them is."""
     out = options[0]
     for option in options[1:]:
@@ -155,23 +157,28 @@ def extreme(options: list[Datum], least: bool) -> Datum:
 
 
 def _pick(a: Datum, b: Datum, least: bool) -> Datum:
-    first = compare("le" if least else "ge", a, b)
-    n = rows([a, b])
-    return pc.if_else(full(first, n), a, b)  # NULL if the comparison is
+    first = compare_values("le" if least else "ge", a, b)
+    n = row_count([a, b])
+    return pc.if_else(full_length(first, n), a, b)  # NULL if the comparison is
 
 
-def join(a: Spec, b: Spec) -> Spec:
+def join_specs(a: Spec, b: Spec) -> Spec:
     """Admit what either side admits."""
-    lo, hi = extreme([a.lo, b.lo], True), extreme([a.hi, b.hi], False)
-    lo, hi = where(~b.value, a.lo, where(~a.value, b.lo, lo)), where(~b.value, a.hi, where(~a.value, b.hi, hi))
+    lo, hi = extreme_bound([a.lo, b.lo], True), extreme_bound([a.hi, b.hi], False)
+    lo, hi = (
+        choose_where(~b.value, a.lo, choose_where(~a.value, b.lo, lo)),
+        choose_where(~b.value, a.hi, choose_where(~a.value, b.hi, hi)),
+    )
     return Spec(a.type, lo, hi, a.value | b.value, a.null | b.null, a.fail | b.fail, a.nan | b.nan)
 
 
-def meet(a: Spec, b: Spec) -> Spec:
+def meet_specs(a: Spec, b: Spec) -> Spec:
     """Admit at least what both sides admit."""
-    lo = where(~has_value(a.lo) | below(a.lo, b.lo), where(~has_value(b.lo), a.lo, b.lo), a.lo)
-    hi = where(~has_value(a.hi) | below(b.hi, a.hi), where(~has_value(b.hi), a.hi, b.hi), a.hi)
-    return Spec(a.type, lo, hi, a.value & b.value & ~below(hi, lo), a.null & b.null, a.fail & b.fail, a.nan & b.nan)
+    lo = choose_where(~has_value(a.lo) | surely_below(a.lo, b.lo), choose_where(~has_value(b.lo), a.lo, b.lo), a.lo)
+    hi = choose_where(~has_value(a.hi) | surely_below(b.hi, a.hi), choose_where(~has_value(b.hi), a.hi, b.hi), a.hi)
+    return Spec(
+        a.type, lo, hi, a.value & b.value & ~surely_below(hi, lo), a.null & b.null, a.fail & b.fail, a.nan & b.nan
+    )
 
 
 def join_truth(a: Truth, b: Truth) -> Truth:
@@ -179,7 +186,7 @@ def join_truth(a: Truth, b: Truth) -> Truth:
     return Truth(a.true | b.true, a.false | b.false, a.null | b.null, a.fail | b.fail)
 
 
-def reached(abstract: Abstract, mask: Mask) -> Abstract:
+def restrict_pieces(abstract: Abstract, mask: Mask) -> Abstract:
     """Restrict what is admitted to the pieces in ``mask``."""
     if isinstance(abstract, Truth):
         return Truth(abstract.true & mask, abstract.false & mask, abstract.null & mask, abstract.fail & mask)
@@ -196,10 +203,10 @@ def join_any(a: Abstract, b: Abstract) -> Abstract:
     """Join specs or truths."""
     if isinstance(a, Truth) and isinstance(b, Truth):
         return join_truth(a, b)
-    return join(spec_of(a), spec_of(b))
+    return join_specs(spec_of(a), spec_of(b))
 
 
-def every(masks: list[Mask]) -> Mask:
+def piece_intersection(masks: list[Mask]) -> Mask:
     """The intersection of masks of either shape."""
     out = YES
     for mask in masks:
@@ -207,7 +214,7 @@ def every(masks: list[Mask]) -> Mask:
     return out
 
 
-def some(masks: list[Mask]) -> Mask:
+def piece_union(masks: list[Mask]) -> Mask:
     """The union of masks of either shape."""
     out = NO
     for mask in masks:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tamis.core.schema.schema_edits import Path
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 from tamis.core.types import NULL, Array, DataType, Field, Map, Schema, Struct
 from tamis.core.types.logical import with_children
 
 
-def additions(current: Schema, data: Schema) -> Iterator[tuple[Path, Field]]:
+def added_fields(current: Schema, data: Schema) -> Iterator[tuple[Path, Field]]:
     """Yield the fields of ``data`` that ``current`` lacks, at every depth, with the paths to add them at.
 
     All of them are nullable. Names match case-insensitively.
@@ -19,7 +19,7 @@ def additions(current: Schema, data: Schema) -> Iterator[tuple[Path, Field]]:
     yield from _fields(current.fields, data.fields, ())
 
 
-def widenings(current: Schema, data: Schema) -> Iterator[tuple[Path, DataType]]:
+def widened_fields(current: Schema, data: Schema) -> Iterator[tuple[Path, DataType]]:
     """Yield the fields of ``current`` whose type widens to that of ``data``, at every depth, with the new types.
 
     Map keys never change. A type that does not widen is left to the append, which converts or refuses it.
@@ -43,7 +43,7 @@ def _wider(current: DataType, data: DataType, path: Path) -> Iterator[tuple[Path
             yield from _wider(old.type, new.type, (*path, "element"))
         case Map(_, old), Map(_, new):
             yield from _wider(old.type, new.type, (*path, "value"))
-        case _ if not current.children and current != data and widens(current, data):
+        case _ if not current.children and current != data and type_widens(current, data):
             yield path, data
 
 

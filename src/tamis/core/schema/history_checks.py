@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tamis.core.schema.deleted_fields import Dropped, dropped_in, migration_type_of
-from tamis.core.schema.migration_rules import evolve, violations
+from tamis.core.schema.migration_rules import evolve_type, migration_violations
 from tamis.core.schema.migration_types import Record, from_arrow, from_fields
 from tamis.core.types import Schema
 from tamis.errors import IncompatibleSchema, InvalidInput, SchemaFenced, TamisError
@@ -38,7 +38,7 @@ class MigrationType:
     def then(self, new: pa.Schema, *, widen: bool = False) -> MigrationType:
         """Return the summary after ``new`` has become the latest schema. Raises as ``check_migration``."""
         after = self.checked(new, widen=widen)
-        return MigrationType(after if self.shape is None else evolve(self.shape, after))
+        return MigrationType(after if self.shape is None else evolve_type(self.shape, after))
 
     def checked(self, new: pa.Schema, *, widen: bool = False) -> Record:
         """Return the shape of ``new``; raises as ``check_migration`` does."""
@@ -77,10 +77,10 @@ def check_table_reader(history: tuple[Schema, ...], reader: Schema) -> None:
     Fields are matched by column id.
     """
     if history:
-        fence(history[-1], dropped_in(history), reader)
+        fence_reader(history[-1], dropped_in(history), reader)
 
 
-def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
+def fence_reader(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
     """Check that a reader with schema ``reader`` may read a table with schema ``current``.
 
     ``dropped`` are the table's deleted fields. Raises ``SchemaFenced`` naming the field, both schema ids and
@@ -88,7 +88,7 @@ def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
     presentation and cannot either.
     """
     gone = tuple(dropped)
-    for violation in violations(migration_type_of(current, gone), from_fields(reader.fields)):
+    for violation in migration_violations(migration_type_of(current, gone), from_fields(reader.fields)):
         since = next((g.schema_id for g in gone if violation.key == g.id), None)
         when = f" It is gone since schema {since}." if since is not None else ""
         kind: type[TamisError] = SchemaFenced
@@ -101,7 +101,7 @@ def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
         )
 
 
-def refuse(before: Record, after: Record, *, widen: bool = False) -> None:
+def refuse_migration(before: Record, after: Record, *, widen: bool = False) -> None:
     """Raise ``IncompatibleSchema`` if ``after`` is not a valid migration of ``before``."""
     _refuse(before, after, IncompatibleSchema, widen)
 
@@ -112,7 +112,7 @@ def rows_fit(written: Schema, current: Schema) -> str | None:
     A deleted column is dropped from the rows; a new one is NULL or its default in them. Rows that would have
     no column left are not added.
     """
-    first = next(violations(from_fields(written.fields), from_fields(current.fields), widen=True), None)
+    first = next(migration_violations(from_fields(written.fields), from_fields(current.fields), widen=True), None)
     if first is not None:
         return first.text.rstrip(".")
     if not {f.id for f in written} & {f.id for f in current}:
@@ -151,7 +151,7 @@ def _checked(given: pa.Schema) -> pa.Schema:
 
 
 def _refuse(old: Record, new: Record, kind: type[TamisError], widen: bool, *, first: bool = False) -> None:
-    for violation in violations(old, new, widen=widen):
+    for violation in migration_violations(old, new, widen=widen):
         if first and violation.rule == "add_required":
             continue
         fenced = kind is SchemaFenced

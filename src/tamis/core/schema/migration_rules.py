@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from tamis.core.schema.migration_types import Leaf, Mapping, Place, Record, Sequence, Shape
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Violation:
         return f"Field {self.path!r} {self.reader or self.said}."
 
 
-def violations(old: Record, new: Record, *, widen: bool = False) -> Iterator[Violation]:
+def migration_violations(old: Record, new: Record, *, widen: bool = False) -> Iterator[Violation]:
     """Yield every violation in ``new`` as a migration of ``old``.
 
     ``old`` is a migration type, so it includes deleted fields.
@@ -53,7 +53,7 @@ def violations(old: Record, new: Record, *, widen: bool = False) -> Iterator[Vio
     yield from _record(old, new, (), widen)
 
 
-def evolve(old: Record, new: Record) -> Record:
+def evolve_type(old: Record, new: Record) -> Record:
     """Return the migration type after ``new`` has become the latest schema.
 
     It has the fields of ``new`` and every field ever deleted.
@@ -111,7 +111,7 @@ def _shape(old: Shape, new: Shape, path: tuple[str, ...], widen: bool, key: Hash
                 reader = "is a map key and has another type by now"
                 yield _violation("map_key", (*path, "key"), said, new.key.key, reader)
             yield from _place(old.value, new.value, (*path, "value"), widen)
-        case Leaf(), Leaf() if old.type == new.type or (widen and widens(old.type, new.type)):
+        case Leaf(), Leaf() if old.type == new.type or (widen and type_widens(old.type, new.type)):
             return
         case _:
             reader = f"is {_text(old)} by now, and this reader takes it for {_text(new)}"
@@ -122,7 +122,7 @@ def _same_keys(old: Shape, new: Shape, widen: bool) -> bool:
     """Return whether keys that are equal, and those that are not, stay so."""
     match old, new:
         case Leaf(), Leaf():
-            return old == new or (widen and widens(old.type, new.type))
+            return old == new or (widen and type_widens(old.type, new.type))
         case Record(fields=before), Record(fields=after) if len(before) == len(after):
             return all(
                 replace(a, shape=b.shape) == b and _same_keys(a.shape, b.shape, widen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 from tamis.core.types import DATE, NO_ID, TIMESTAMP_NTZ, Array, DataType, Field, Map, Schema, Struct
 from tamis.core.types.logical import with_children
 from tamis.errors import AlreadyExists, IncompatibleSchema, InvalidInput
@@ -100,7 +100,7 @@ def drop_not_null(schema: Schema, path: Path) -> Schema:
 def widen(schema: Schema, path: Path, to: DataType) -> Schema:
     """Widen the field's type. Raises ``IncompatibleSchema`` unless ``to`` holds all its values."""
     old = schema.find(path)[-1]
-    if old.type.children or not widens(old.type, to):
+    if old.type.children or not type_widens(old.type, to):
         raise IncompatibleSchema(
             f"Field {'.'.join(path)!r} is {old.type}, which does not widen to {to}.",
             code="MIGRATION_TYPE_CHANGE",

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tamis.core.schema.deleted_fields import Dropped, dropped_between, migration_type_of
-from tamis.core.schema.difference import difference
-from tamis.core.schema.history_checks import fence, refuse
-from tamis.core.schema.migration_rules import violations
+from tamis.core.schema.difference import schema_changes
+from tamis.core.schema.history_checks import fence_reader, refuse_migration
+from tamis.core.schema.migration_rules import migration_violations
 from tamis.core.schema.migration_types import from_fields
 from tamis.core.types import NO_ID, Field, Schema, Struct
 from tamis.core.types.logical import with_children
@@ -67,7 +67,7 @@ def check_next(current: Schema, dropped: Memory, new: Schema, *, widen: bool, pr
 
     With ``presented``, a change of order is a violation.
     """
-    refuse(
+    refuse_migration(
         migration_type_of(current, dropped, presented=presented),
         from_fields(new.fields, presented=presented),
         widen=widen,
@@ -80,7 +80,7 @@ def check_forward(current: Schema, dropped: Memory, new: Schema) -> None:
     Raises ``IncompatibleSchema`` (``FORWARD_ONLY``) if a reader of the current schema would be fenced.
     """
     try:
-        fence(new, (*dropped, *dropped_between(current, new)), current)
+        fence_reader(new, (*dropped, *dropped_between(current, new)), current)
     except SchemaFenced as error:
         raise IncompatibleSchema(
             "The table's policy is 'forward', "
@@ -99,7 +99,7 @@ def fences(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> tuple[Fen
     current = schemas[-1]
     after = migration_type_of(new, (*dropped, *dropped_between(current, new)))
     found = []
-    for violation in violations(after, from_fields(current.fields)):
+    for violation in migration_violations(after, from_fields(current.fields)):
         column = current.by_id[_as_id(violation.key)]
         same = tuple(
             s.schema_id for s in schemas if (then := s.by_id.get(column.id)) is not None and _alike(then, column)
@@ -109,18 +109,18 @@ def fences(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> tuple[Fen
     return tuple(found)
 
 
-def evolution(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> Evolution:
+def append_outcome(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> Evolution:
     """Return the outcome of appending ``new`` to ``schemas``."""
     before = schemas[-1] if schemas else None
-    return Evolution(new.schema_id, new, difference(before, new), fences(schemas, dropped, new) if schemas else ())
+    return Evolution(new.schema_id, new, schema_changes(before, new), fences(schemas, dropped, new) if schemas else ())
 
 
-def identical(asked: Schema, known: Schema) -> bool:
+def is_identical(asked: Schema, known: Schema) -> bool:
     """Return whether ``asked`` equals ``known`` in names, order, types, nullability, and ids where given."""
     return len(asked) == len(known) and all(_identical(a, b) for a, b in zip(asked, known, strict=True))
 
 
-def resolved(asked: Schema, current: Schema | None, dropped: Memory, highest_id: int) -> Schema:
+def resolve_ids(asked: Schema, current: Schema | None, dropped: Memory, highest_id: int) -> Schema:
     """Return ``asked`` with an id for each field.
 
     The id is the one given, else that of the current field with its name in the same place, else a new one.

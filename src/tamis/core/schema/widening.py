@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from tamis.core.types import DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP_NTZ, DataType, Decimal
 
 
-def widens(old: Hashable, new: Hashable) -> bool:
+def type_widens(old: Hashable, new: Hashable) -> bool:
     """Return whether a column of type ``old`` can become ``new`` by metadata alone.
 
     Takes logical or Arrow types.

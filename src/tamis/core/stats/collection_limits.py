@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tamis.core.stats.json_paths.path_collector import collects
+from tamis.core.stats.json_paths.path_collector import collects_paths
 from tamis.core.types import Field, Schema
 
 _LEAST_ROOM = 16 * 2**10
@@ -58,7 +58,7 @@ def limits_within(schema: Schema, room: int, named: Collection[int]) -> Collecti
     for field in schema.fields:
         if left > 0 or any(one.id in named for one in _all(field)):
             fields.add(field.id)
-        left -= sum(_TEXT if collects(one.type) else _LEAF for one in _all(field) if not one.type.children)
+        left -= sum(_TEXT if collects_paths(one.type) else _LEAF for one in _all(field) if not one.type.children)
     return CollectionLimits(frozenset(fields), frozenset(named), room // _DOCUMENTS, room // _PLACES)
 
 

@@ -18,8 +18,8 @@ from tamis.core.stats.collection_limits import CollectionLimits
 from tamis.core.stats.columns.bounds import LIMIT
 from tamis.core.stats.columns.placed_statistics import PlacedStatistics, has_places
 from tamis.core.stats.columns.tally import Extremes, Tally
-from tamis.core.stats.columns.value_sets import ValueSetCollector, listable
-from tamis.core.stats.json_paths.path_collector import PathCollector, collects
+from tamis.core.stats.columns.value_sets import ValueSetCollector, is_listable
+from tamis.core.stats.json_paths.path_collector import PathCollector, collects_paths
 from tamis.core.stats.json_paths.path_rows import Paths, table_of
 from tamis.core.stats.statistics_columns import (
     COUNTS,
@@ -123,9 +123,9 @@ class _Node:
         measured: DataType | None = field.type if has_bounds(field.type) else None
         self.tally = Tally(INTEGER if self.sized else measured)
         """Counts and bounds; the bounds of arrays and maps are those of their sizes."""
-        collected = not bounds_only and not repeated and collects(field.type)
+        collected = not bounds_only and not repeated and collects_paths(field.type)
         self.paths = PathCollector(field.type, *kept.get(field.id, ())) if collected else None
-        self._values = ValueSetCollector() if not (bounds_only or repeated) and listable(field.type) else None
+        self._values = ValueSetCollector() if not (bounds_only or repeated) and is_listable(field.type) else None
         placed = self.sized and not bounds_only and not repeated
         self.placed = PlacedStatistics(field.type) if placed and has_places(field.type) else None
 

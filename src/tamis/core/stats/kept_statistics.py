@@ -15,10 +15,10 @@ from tamis.core.expr.json_codec.json_path import (
     Steps,
     placed_steps,
     steps_of,
-    stored,
+    stored_path,
     text_of,
 )
-from tamis.core.stats.json_paths.path_collector import collects
+from tamis.core.stats.json_paths.path_collector import collects_paths
 from tamis.core.stats.json_paths.text_paths import DEEPEST, LONGEST_KEY
 from tamis.core.types import Array, Field, Map, Schema
 from tamis.core.types.identifiers import split_path
@@ -37,7 +37,7 @@ def used(url: str, places: Iterable[tuple[int, Steps]]) -> None:
     mine = _RECENT.setdefault(url, OrderedDict())
     _RECENT.move_to_end(url)
     for identifier, steps in places:
-        place = (identifier, stored(steps))
+        place = (identifier, stored_path(steps))
         mine[place] = None
         mine.move_to_end(place)
         if len(mine) > MOST_PLACES:
@@ -51,7 +51,7 @@ def recent(url: str) -> tuple[Place, ...]:
     return tuple(_RECENT.get(url, ()))
 
 
-def unfit(names: Sequence[str], schemas: Sequence[Schema]) -> tuple[str, str | None] | None:
+def unfit_name(names: Sequence[str], schemas: Sequence[Schema]) -> tuple[str, str | None] | None:
     """Return the first name that cannot be kept under any of the schemas, and why; None if there is none.
 
     The reason is None if no schema has such a column. Whether documents have a path is not checked, because that is
@@ -80,7 +80,7 @@ def named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
 
 def _places(path: Sequence[Field], steps: Steps) -> Iterator[Place]:
     column = path[-1]
-    yield column.id, stored(steps)
+    yield column.id, stored_path(steps)
     if not steps:
         for child in column.type.children:
             yield from _places((*path, child), ())
@@ -90,7 +90,7 @@ def _not_collected(path: Sequence[Field], steps: Steps) -> str | None:
     """Return why a path below a column has no statistics of its own, or None."""
     if not steps:
         return None
-    if not collects(path[-1].type) or any(isinstance(above.type, Array | Map) for above in path[:-1]):
+    if not collects_paths(path[-1].type) or any(isinstance(above.type, Array | Map) for above in path[:-1]):
         return "only documents outside of arrays and maps have paths; name the column, which keeps what is below it"
     if len(steps) > DEEPEST:
         return f"paths of more than {DEEPEST} steps have no statistics; name one of its first {DEEPEST}"
@@ -121,7 +121,7 @@ def _steps_named(name: str, schema: Schema) -> tuple[Sequence[Field], Steps] | N
         except TamisError:
             continue
         below = ".".join([*rest, *([inner] if inner else [])])
-        if below and not (collects(found[-1].type) or isinstance(found[-1].type, Array | Map)):
+        if below and not (collects_paths(found[-1].type) or isinstance(found[-1].type, Array | Map)):
             return None
         steps = steps_of(f"$.{below}" if below and not below.startswith("[") else f"${below}")
         return None if steps is None else (found, steps)

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from tamis.core.expr.functions.text.text_order import next_text
 from tamis.core.stats.columns import clustering_tuples
-from tamis.core.stats.columns.bounds import shortened
+from tamis.core.stats.columns.bounds import shortened_bound
 from tamis.core.stats.columns.clustering_tuples import FIRST_EXACT, LAST_EXACT
 from tamis.core.stats.json_paths.kept_paths import KeptPaths
 from tamis.core.stats.json_paths.path_rows import (
@@ -95,12 +95,14 @@ class Trimmed:
     excess: int = 0
 
 
-def budget(given: int | None, rows: int) -> int:
+def part_budget(given: int | None, rows: int) -> int:
     """Return the bytes for a part with this many rows."""
     return (BYTES if given is None else given) * max(1, -(-rows // ROWS))
 
 
-def trim(figures: Iterable[Figure], documents: dict[int, Paths], room: int, priorities: Priorities = _NONE) -> Trimmed:
+def trim_statistics(
+    figures: Iterable[Figure], documents: dict[int, Paths], room: int, priorities: Priorities = _NONE
+) -> Trimmed:
     """Trim a part's statistics and paths to at most ``room`` bytes of values.
 
     Names are not counted: they are stored once per segment. ``documents`` is changed in place.
@@ -209,7 +211,7 @@ class _Ledger:
         for kind, flags, bit in _SHORTENED:
             if column.sizes.get(kind, 0) > length:
                 name, arrow, value = column.figures[kind]
-                short = shortened(value, length, upper=kind in ("hi", "last"))
+                short = shortened_bound(value, length, upper=kind in ("hi", "last"))
                 if short is not value:
                     self._set(column, kind, (name, arrow, short))
                     self._flag(identifier, bit, flags=flags)

@@ -90,7 +90,7 @@ def parse_name(name: str) -> Name | None:
     return Name(int(head), kind, data_type) if has_bounds(data_type) else None
 
 
-def wanted(names: Iterable[str], ids: Collection[int]) -> list[str]:
+def columns_of_ids(names: Iterable[str], ids: Collection[int]) -> list[str]:
     """Return the manifest's column names that belong to these column ids, in order."""
     return [
         name for name in names if (head := name.partition("|")[0]) != name and head.isdecimal() and int(head) in ids

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.schema.widening import widens
+from tamis.core.schema.widening import type_widens
 from tamis.core.stats.columns.value_sets import MOST
 from tamis.core.stats.statistics_columns import (
     COUNTS,
@@ -145,7 +145,7 @@ def reads_as(old: DataType, new: DataType) -> bool:
     The types are equal, widened, or differ only in lengths and precisions that values do not show.
     """
     alike = any(isinstance(old, kind) and isinstance(new, kind) for kind in (String, Time, DayTimeInterval))
-    return alike or widens(old, new)
+    return alike or type_widens(old, new)
 
 
 def _as(values: pa.Array, target: pa.DataType) -> pa.Array:

@@ -25,10 +25,10 @@ from tamis.core.stats.statistics_columns import (
 )
 from tamis.core.stats.statistics_decoding import Decoder, reads_as
 from tamis.core.types import DataType
-from tamis.core.types.arrow import orderable, to_arrow_type
+from tamis.core.types.arrow import orderable_array, to_arrow_type
 
 
-def union(table: pa.Table) -> pa.Table:
+def union_statistics(table: pa.Table) -> pa.Table:
     """Return one row of statistics columns for all rows of a manifest (with its column ``rows``)."""
     decoder = Decoder(table)
     columns = {name: array for column_id in decoder.ids() for name, array in _column(decoder, column_id)}
@@ -73,7 +73,7 @@ def _outermost(bound: pa.Array, exact: pa.BooleanArray, empty: pa.BooleanArray, 
     unknown = pc.and_(bound.is_null(), pc.invert(pc.fill_null(empty, False)))
     if pc.any(unknown).as_py() or not len(bound):
         return pa.nulls(1, bound.type), False
-    best = pc.min_max(orderable(bound))[which]
+    best = pc.min_max(orderable_array(bound))[which]
     best = best if best.type == bound.type else best.cast(bound.type)
     occurs = pc.any(pc.and_(pc.fill_null(pc.equal(bound, best), False), pc.fill_null(exact, False))).as_py()
     return pa.array([best], bound.type), bool(occurs)

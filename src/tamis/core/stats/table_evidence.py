@@ -22,8 +22,8 @@ from tamis.core.expr.json_codec.json_path import Steps
 from tamis.core.expr.tree import Column
 from tamis.core.pruning.evidence import ColumnEvidence, DocumentEvidence
 from tamis.core.stats.columns.bounds import cut_high, cut_low
-from tamis.core.stats.columns.clustering_tuples import Edges, edges
-from tamis.core.stats.columns.value_sets import listable
+from tamis.core.stats.columns.clustering_tuples import Edges, order_edges
+from tamis.core.stats.columns.value_sets import is_listable
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.stats.place_tables import PlaceTables
 from tamis.core.stats.statistics_columns import has_bounds
@@ -90,7 +90,7 @@ class TableEvidence:
         """
         if ids not in self._edges:
             path = self._path(ids)
-            self._edges[ids] = None if path is None else edges(self._table, ids[-1], path[-1].type)
+            self._edges[ids] = None if path is None else order_edges(self._table, ids[-1], path[-1].type)
         return self._edges[ids]
 
     def elements(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
@@ -179,7 +179,7 @@ class TableEvidence:
             path is None
             or column is None
             or any(isinstance(above.type, Array | Map) for above in path[:-1])
-            or not listable(path[-1].type)
+            or not is_listable(path[-1].type)
         ):
             return None
         found = self._decoder.values(ids[-1], path[-1].type)

@@ -160,14 +160,14 @@ def from_arrow_type(data_type: pa.DataType) -> t.DataType:
     raise _unsupported(str(data_type))
 
 
-def orderable(array: pa.Array) -> pa.Array:
+def orderable_array(array: pa.Array) -> pa.Array:
     """Return ``array`` in a type whose minimum and maximum Arrow computes: durations as whole numbers."""
     return array.view(pa.int64()) if pa.types.is_duration(array.type) else array
 
 
-def sortable(array: pa.Array) -> pa.Array:
+def sortable_array(array: pa.Array) -> pa.Array:
     """Return ``array`` in a type that Arrow sorts and ranks, in the same order: also booleans as whole numbers."""
-    return array.cast(pa.int8()) if pa.types.is_boolean(array.type) else orderable(array)
+    return array.cast(pa.int8()) if pa.types.is_boolean(array.type) else orderable_array(array)
 
 
 def _inner(name: str, f: pa.Field) -> t.Field:

@@ -22,7 +22,7 @@ MOST_ROWS = 2**28
 """Limit on the rows of a table of metadata, or of a bitmap of rows."""
 
 
-def bounded(value: Any, most: int, what: str) -> int:
+def bounded_integer(value: Any, most: int, what: str) -> int:
     """Return ``value`` if it is an integer from 0 to ``most``, else raise ``ValueError`` naming ``what``."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise ValueError(f"{what} is {str(value)[:40]}, which is not within 0 and the limit of {most}")
@@ -35,7 +35,7 @@ def unpacked_zstd(packed: bytes, size: Any, most: int = MOST_UNPACKED) -> bytes:
     Raises ``ValueError`` if ``size`` exceeds ``most`` and ``pa.ArrowException`` if the frame has another
     size.
     """
-    wanted = bounded(size, most, "the unpacked size")
+    wanted = bounded_integer(size, most, "the unpacked size")
     found = bytes(pa.Codec("zstd").decompress(packed, wanted, asbytes=True))
     if len(found) != wanted:
         raise ValueError(f"{len(found)} bytes instead of {wanted}")
@@ -58,8 +58,8 @@ def read_stream(raw: Any) -> pa.Table:
                 unpacked = _unpacked(header, message.body) if compressed else 0
             except struct.error as error:
                 raise ValueError(f"its record batch cannot be read: {error}") from None
-            size = max(size, bounded(unpacked, MOST_UNPACKED, "the unpacked size"))
-            bounded(rows, min(8 * size, MOST_ROWS), "the number of rows")
+            size = max(size, bounded_integer(unpacked, MOST_UNPACKED, "the unpacked size"))
+            bounded_integer(rows, min(8 * size, MOST_ROWS), "the number of rows")
     with pa.ipc.open_stream(data) as stream:
         for kind in set(stream.schema.types):
             _check_layout(kind)
@@ -101,7 +101,7 @@ def _unpacked(message: bytes, body: pa.Buffer) -> int:
             raise ValueError("a buffer lies outside of its message")
         said = struct.unpack_from("<q", data, offset)[0]
         total += (
-            length if said == -1 else bounded(said, MOST_UNPACKED, "the unpacked size of a buffer")
+            length if said == -1 else bounded_integer(said, MOST_UNPACKED, "the unpacked size of a buffer")
         )  # -1: not compressed
     return total
 

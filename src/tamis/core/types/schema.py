@@ -137,7 +137,7 @@ _LISTED = 30
 """Number of names that a message lists; of more, those most similar to the missing one come first."""
 
 
-def listed(names: Sequence[str], wanted: str = "") -> str:
+def listed_names(names: Sequence[str], wanted: str = "") -> str:
     """Join the names for a message, shortened if there are very many."""
     if len(names) <= _LISTED:
         return ", ".join(names)
@@ -149,7 +149,7 @@ def listed(names: Sequence[str], wanted: str = "") -> str:
 def _choice(above: Field | None, fields: tuple[Field, ...], name: str) -> str:
     """Suggest what a name could have been, in ``above`` or at the top level."""
     if fields:
-        return f"Columns are: {listed([f.name for f in fields], name)}."
+        return f"Columns are: {listed_names([f.name for f in fields], name)}."
     return (
         "The table has no columns yet: the first append brings them."
         if above is None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tamis.engine.operations.layout.curve_clustering import layout_of as layout_of
     from tamis.engine.operations.result import Progress as Progress
     from tamis.engine.operations.result import Result as Result
-    from tamis.engine.operations.retry import repeated as repeated
+    from tamis.engine.operations.retry import retry_conflicts as retry_conflicts
     from tamis.engine.operations.rows.append import append as append
     from tamis.engine.operations.rows.change_feed import Changes as Changes
     from tamis.engine.operations.rows.change_feed import FeedForm as FeedForm
@@ -63,7 +63,7 @@ else:
             "merge_rows": "tamis.engine.operations.rows.merge_and_upsert",
             "overwrite": "tamis.engine.operations.rows.overwrite",
             "plan_compaction": "tamis.engine.operations.layout.compact",
-            "repeated": "tamis.engine.operations.retry",
+            "retry_conflicts": "tamis.engine.operations.retry",
             "restore": "tamis.engine.operations.rows.restore",
             "retention_of": "tamis.engine.operations.upkeep.vacuum",
             "update": "tamis.engine.operations.rows.update",

@@ -44,7 +44,7 @@ class Result:
         return {name: value for name, value in asdict(self).items() if name != "version"}
 
 
-def written(manifests: list[pa.Table]) -> tuple[int, int, int]:
+def written_counts(manifests: list[pa.Table]) -> tuple[int, int, int]:
     """Return the rows, parts and bytes of the parts in ``manifests``."""
     rows, size = (sum(int(pc.sum(m[name]).as_py() or 0) for m in manifests) for name in ("rows", "bytes"))
     return rows, sum(len(m) for m in manifests), size

@@ -13,7 +13,7 @@ from tamis.storage.commit_log import Snapshot
 from tamis.storage.commit_log.retry_policy import ROW_CHANGES
 
 
-def repeated(
+def retry_conflicts(
     latest: Callable[[], Snapshot], run: Callable[[Snapshot], tuple[Snapshot, Result]]
 ) -> tuple[Snapshot, Result]:
     """Run on the latest version; after a conflict, retry a few times, then raise ``Conflict``."""

@@ -1,12 +1,12 @@
 """The lazy reader of a single part."""
 
-from tamis.core.pruning.selectivity import expected
+from tamis.core.pruning.selectivity import expected_share
 from tamis.engine.part_reader.evidence_cache import block_evidence, evidence_of, page_evidence
-from tamis.engine.part_reader.filter_failure import failure
+from tamis.engine.part_reader.filter_failure import failure_error
 from tamis.engine.part_reader.filter_order import can_fail
 from tamis.engine.part_reader.lazy_choice import MOST_ROWS
-from tamis.engine.part_reader.lazy_reader import evaluates_all, read_part, runnable
-from tamis.engine.part_reader.part_windows import windows
+from tamis.engine.part_reader.lazy_reader import evaluates_all, read_part, runnable_conjuncts
+from tamis.engine.part_reader.part_windows import split_windows
 from tamis.engine.part_reader.read_spec import ReadCounters, ReadSpec
 
 __all__ = [
@@ -17,10 +17,10 @@ __all__ = [
     "can_fail",
     "evaluates_all",
     "evidence_of",
-    "expected",
-    "failure",
+    "expected_share",
+    "failure_error",
     "page_evidence",
     "read_part",
-    "runnable",
-    "windows",
+    "runnable_conjuncts",
+    "split_windows",
 ]

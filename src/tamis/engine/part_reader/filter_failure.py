@@ -29,7 +29,7 @@ _SUSPECTS = {
 """The functions that may raise an error, by the error's prefix."""
 
 
-def failure(
+def failure_error(
     conjuncts: Sequence[Expr],
     arrays: Mapping[int, pa.Array],
     length: int,

@@ -15,7 +15,7 @@ from tamis.core.pruning.decide import may_fail
 from tamis.core.stats import TableEvidence
 
 
-def conjunction(conjuncts: Sequence[Expr], now_micros: int | None) -> ShortCircuit:
+def ordered_conjunction(conjuncts: Sequence[Expr], now_micros: int | None) -> ShortCircuit:
     """Return what evaluates a filter's conjuncts, batch after batch. Not thread-safe."""
     return ShortCircuit(conjuncts, now_micros, can_fail)
 

@@ -16,28 +16,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr import Expr, can_fail, check_supported, supported
+from tamis.core.expr import Expr, can_fail, check_supported, is_supported
 from tamis.core.expr.generated_columns import derived_ids
 from tamis.core.expr.java_doubles import spark_decides
 from tamis.core.pruning import decide
-from tamis.core.pruning.selectivity import expected
+from tamis.core.pruning.selectivity import expected_share
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.core.types.dictionary_arrays import joined_arrays
 from tamis.engine.part_reader.evidence_cache import block_evidence
-from tamis.engine.part_reader.filter_failure import failure
-from tamis.engine.part_reader.filter_order import conjunction
+from tamis.engine.part_reader.filter_failure import failure_error
+from tamis.engine.part_reader.filter_order import ordered_conjunction
 from tamis.engine.part_reader.lazy_choice import Gate
 from tamis.engine.part_reader.leaf_filter import through_leaves
-from tamis.engine.part_reader.live_rows import LiveRows, Ordinals, counted, positioned
-from tamis.engine.part_reader.read_columns import Columns, split
+from tamis.engine.part_reader.live_rows import LiveRows, Ordinals, count_rows, with_positions
+from tamis.engine.part_reader.read_columns import Columns, split_columns
 from tamis.engine.part_reader.read_meter import Meter
 from tamis.engine.part_reader.read_spec import ReadCounters, ReadSpec
 from tamis.engine.part_reader.surviving_rows import Survivors
 from tamis.errors import CorruptData, InvalidInput
 from tamis.sizes import SIZES
 from tamis.storage.files import PartFile, PartRef, Piece, open_part
-from tamis.storage.files.shredded_leaves import extended
+from tamis.storage.files.shredded_leaves import with_leaves
 from tamis.storage.object_store import open_store
 
 MOST_WAITING = SIZES.waiting_rows
@@ -56,12 +56,12 @@ def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[
     ``InvalidInput``: ``FILTER_FAILED`` for the first row on which the filter fails, ``UNKNOWN_FUNCTION`` for
     a filter that cannot run here.
     """
-    conjuncts = () if ref.all_match else runnable(spec)
+    conjuncts = () if ref.all_match else runnable_conjuncts(spec)
     if ref.window is None:
         counters.rows_total += ref.live_rows
     if not conjuncts and not spec.schema.fields and ref.window is None:
         counters.rows_matched += ref.live_rows
-        yield from counted(ref, spec.batch_rows, positions=spec.positions)
+        yield from count_rows(ref, spec.batch_rows, positions=spec.positions)
         return
     part_schema = _schema_of(ref, spec)
     meter = Meter(counters)
@@ -72,7 +72,9 @@ def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[
     if ref.window is not None:
         counters.rows_total += live.within(*ref.window)
     asking = through_leaves(conjuncts, part.leaves)
-    columns = split(extended(part_schema, part.leaves), spec.schema, spec.part_schemas, asking, partial(_apart, part))
+    columns = split_columns(
+        with_leaves(part_schema, part.leaves), spec.schema, spec.part_schemas, asking, partial(_apart, part)
+    )
     reader = _Reader(part, live, spec, columns, conjuncts, asking, meter)
     for batch in reader.batches(ref):
         for start in range(0, len(batch), spec.batch_rows):
@@ -84,7 +86,7 @@ def _apart(part: PartFile, first: Sequence[int], second: Sequence[int]) -> bool:
     return part.cost(first, blocks) + part.cost(second, blocks) <= part.cost([*first, *second], blocks)
 
 
-def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
+def runnable_conjuncts(spec: ReadSpec) -> tuple[Expr, ...]:
     """Return the conjuncts that the reader evaluates: those before the first unsupported one that can fail.
 
     Conjuncts after such a one must not drop rows: it might raise an error for them. Unsupported conjuncts
@@ -93,7 +95,7 @@ def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
     """
     evaluated: list[Expr] = []
     for conjunct in spec.conjuncts:
-        if supported(conjunct):
+        if is_supported(conjunct):
             evaluated.append(conjunct)
         elif spec.errors != "keep":
             check_supported(conjunct)
@@ -104,7 +106,7 @@ def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
 
 def evaluates_all(spec: ReadSpec) -> bool:
     """Return whether the reader evaluates every conjunct, so that the rows it yields are those that match."""
-    return all(supported(conjunct) for conjunct in spec.conjuncts)
+    return all(is_supported(conjunct) for conjunct in spec.conjuncts)
 
 
 def _schema_of(ref: PartRef, spec: ReadSpec) -> Schema:
@@ -136,7 +138,7 @@ class _Reader:
         self._output_ids = {f.id for f in spec.schema}
         self._read_whole = False
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
-        self._filter = conjunction(asking, spec.now_micros)
+        self._filter = ordered_conjunction(asking, spec.now_micros)
         self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
 
     def batches(self, ref: PartRef) -> Iterator[pa.RecordBatch]:
@@ -194,7 +196,7 @@ class _Reader:
             decision = decide(self._conjuncts, evidence, now=None if now is None else (now, now), reasons=False)
             if len(decision.none) != count:
                 return none, every
-            self._gate.likely = expected(self._conjuncts, evidence)
+            self._gate.likely = expected_share(self._conjuncts, evidence)
         except Exception:  # noqa: BLE001  # a statistics problem never fails a query: read the blocks
             return none, every
         return decision.none, decision.all & ~decision.none
@@ -291,7 +293,9 @@ class _Reader:
         if failed.any():
             if self._spec.errors == "raise":
                 now = self._spec.now_micros
-                raise failure(self._asking, arrays, length, error, now_micros=now, where="", written=self._conjuncts)
+                raise failure_error(
+                    self._asking, arrays, length, error, now_micros=now, where="", written=self._conjuncts
+                )
             keep |= failed
         return keep
 
@@ -306,8 +310,8 @@ class _Reader:
             return self._shaped(arrays, rows)
         assert positions is not None
         if not self._schema.names:
-            return positioned(pa.record_batch([], schema=pa.schema([])), positions)
-        return positioned(self._shaped(arrays, rows), positions)
+            return with_positions(pa.record_batch([], schema=pa.schema([])), positions)
+        return with_positions(self._shaped(arrays, rows), positions)
 
     def _shaped(self, arrays: dict[int, pa.Array], rows: int) -> pa.RecordBatch:
         return self._columns.shaped(arrays, self._schema, rows, dictionaries=self._spec.dictionaries)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.sizes import SIZES
-from tamis.storage.commit_log.deletion_vectors import bitmap, ordinals
+from tamis.storage.commit_log.deletion_vectors import read_bitmap, row_ordinals
 from tamis.storage.files import PartRef, page_rows_for, runs_in
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
@@ -32,12 +32,14 @@ class LiveRows:
 
     def __init__(self, ref: PartRef, block_rows: Sequence[int]) -> None:
         self._starts = np.concatenate([[0], np.cumsum(np.asarray(block_rows, dtype=np.int64))]).astype(np.int64)
-        self._gone = ordinals(bitmap(ref.deletion, ref.part_id)) if ref.deletion else np.empty(0, dtype=np.int64)
+        self._gone = (
+            row_ordinals(read_bitmap(ref.deletion, ref.part_id)) if ref.deletion else np.empty(0, dtype=np.int64)
+        )
         cuts = np.searchsorted(self._gone, self._starts)
         self._lost = np.diff(cuts)
         self._chosen: Ordinals | None = None
         if ref.candidates is not None:
-            chosen = ordinals(bitmap(ref.candidates, ref.part_id))
+            chosen = row_ordinals(read_bitmap(ref.candidates, ref.part_id))
             self._chosen = np.setdiff1d(chosen, self._gone, assume_unique=True) if len(self._gone) else chosen
 
     @property
@@ -97,7 +99,7 @@ class LiveRows:
         return rows[~np.isin(rows, self._gone[low:high], assume_unique=True)]
 
 
-def counted(ref: PartRef, batch_rows: int, *, positions: bool) -> Iterator[pa.RecordBatch]:
+def count_rows(ref: PartRef, batch_rows: int, *, positions: bool) -> Iterator[pa.RecordBatch]:
     """Yield the live rows of a part without columns, or with positions only; the file is not opened.
 
     A part with index candidates must be read instead: candidates are a superset of the matches.
@@ -116,7 +118,7 @@ def counted(ref: PartRef, batch_rows: int, *, positions: bool) -> Iterator[pa.Re
         yield pa.record_batch([pa.array(rows[start : start + batch_rows])], schema=pa.schema([POSITION]))
 
 
-def positioned(batch: pa.RecordBatch, positions: Ordinals) -> pa.RecordBatch:
+def with_positions(batch: pa.RecordBatch, positions: Ordinals) -> pa.RecordBatch:
     """Append the position column to ``batch``."""
     schema = pa.schema([*batch.schema, POSITION], batch.schema.metadata)
     return pa.RecordBatch.from_arrays([*batch.columns, pa.array(positions, pa.int64())], schema=schema)

@@ -14,7 +14,7 @@ import numpy as np
 from tamis.storage.files import PartRef
 
 
-def windows(ref: PartRef, count: int) -> list[PartRef]:
+def split_windows(ref: PartRef, count: int) -> list[PartRef]:
     """Split the part into at most ``count`` runs of blocks with about equally many rows.
 
     Returns the part itself if it has fewer than two blocks or is already a window.

@@ -16,7 +16,7 @@ from tamis.core.expr import Column, Expr
 from tamis.core.types import STRING, Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_field
 from tamis.core.types.dictionary_arrays import plain_array
-from tamis.storage.files.column_conversion import Names, convert, missing
+from tamis.storage.files.column_conversion import Names, convert_array, missing_column
 from tamis.storage.files.padded_values import padded_array
 
 Arrays = Mapping[int, pa.Array]
@@ -51,7 +51,8 @@ class Columns:
         names = Names(self.part)
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         return {
-            f.id: _typed(found[str(f.id)], f, names) if str(f.id) in found else missing(f, len(batch)) for f in wanted
+            f.id: _typed(found[str(f.id)], f, names) if str(f.id) in found else missing_column(f, len(batch))
+            for f in wanted
         }
 
     def joined(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:
@@ -72,14 +73,14 @@ class Columns:
             return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
         held = {f.id: f for f in self.whole}
         names = Names(self.output)
-        columns = [arrays[f.id] if held[f.id] == f else convert(arrays[f.id], f, names) for f in self.output]
+        columns = [arrays[f.id] if held[f.id] == f else convert_array(arrays[f.id], f, names) for f in self.output]
         if dictionaries:
             fields = [f.with_type(column.type) for f, column in zip(schema, columns, strict=True)]
             return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, schema.metadata))
         return pa.RecordBatch.from_arrays([plain_array(column) for column in columns], schema=schema)
 
 
-def split(
+def split_columns(
     part: Schema, output: Schema, known: Mapping[int, Schema], conjuncts: Sequence[Expr], apart: Apart
 ) -> Columns:
     """Split the columns into leaders and followers.
@@ -113,7 +114,7 @@ def _typed(array: pa.Array, field: Field, names: Names) -> pa.Array:
         if field.type == STRING:
             return array
         array = plain_array(array)
-    return padded_array(convert(array, field, names), field.type)
+    return padded_array(convert_array(array, field, names), field.type)
 
 
 def _leader(selected: Field | None, full: Field, nodes: list[Column]) -> Field:

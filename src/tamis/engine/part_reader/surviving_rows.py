@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr.short_circuit import packed
+from tamis.core.expr.short_circuit import packed_mask
 from tamis.cost_model import COSTS
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -42,5 +42,5 @@ class Survivors:
         if self.count < COSTS.taken_share * len(self._keep):
             indices = pa.array(self._indices)
             return {i: a.take(indices) for i, a in arrays.items()}
-        mask = packed(self._keep)
+        mask = packed_mask(self._keep)
         return {i: a.filter(mask) for i, a in arrays.items()}

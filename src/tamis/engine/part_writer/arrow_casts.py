@@ -33,17 +33,17 @@ from tamis.core.types import (
     Time,
 )
 from tamis.core.types.arrow import to_arrow_field, to_arrow_type
-from tamis.engine.part_writer.blank_values import blank
-from tamis.engine.part_writer.plain_arrays import plain
+from tamis.engine.part_writer.blank_values import blank_array
+from tamis.engine.part_writer.plain_arrays import to_plain
 from tamis.errors import InvalidInput, SchemaMismatch
 
 
-def fit(array: pa.Array, target: Field, path: str) -> pa.Array:
+def fit_array(array: pa.Array, target: Field, path: str) -> pa.Array:
     """Convert ``array`` to the type of ``target``; ``path`` is the displayed column name.
 
     Raises ``SchemaMismatch``, or ``InvalidInput`` for text that is too long.
     """
-    array = plain(array)
+    array = to_plain(array)
     if pa.types.is_null(array.type):
         array = pa.nulls(len(array), to_arrow_type(target.type))
     if array.null_count and not target.nullable:
@@ -53,11 +53,11 @@ def fit(array: pa.Array, target: Field, path: str) -> pa.Array:
             return _struct(array, fields, target.type, path)
         case Array(element):
             array = _inside(_list(array, target.type, path))
-            return _rebuild(array, target.type, fit(array.values, element, f"{path}.element"))
+            return _rebuild(array, target.type, fit_array(array.values, element, f"{path}.element"))
         case Map(key, value):
             _check(pa.types.is_map(array.type), array.type, target.type, path)
             array = _inside(array)
-            entries = [fit(array.keys, key, f"{path}.key"), fit(array.items, value, f"{path}.value")]
+            entries = [fit_array(array.keys, key, f"{path}.key"), fit_array(array.items, value, f"{path}.value")]
             return _rebuild(
                 array,
                 target.type,
@@ -137,14 +137,14 @@ def _struct(array: pa.Array, fields: tuple[Field, ...], target: DataType, path: 
     children = [
         pa.nulls(len(array), to_arrow_type(f.type))
         if at is None
-        else fit(_hide(shown[at], parents, f), f, f"{path}.{f.name}")
+        else fit_array(_hide(shown[at], parents, f), f, f"{path}.{f.name}")
         for f, at in zip(fields, places, strict=True)
     ]
     if parents is None:
         return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields])
     indices = pc.if_else(parents, pc.subtract(pc.cumulative_sum(parents.cast(pa.int64())), 1), 0)
     children = [
-        c if f.nullable else c.take(indices) if len(c) else blank(c.type, len(array))
+        c if f.nullable else c.take(indices) if len(c) else blank_array(c.type, len(array))
         for c, f in zip(children, fields, strict=True)
     ]
     return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields], mask=array.is_null())

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 
-def blank(data_type: pa.DataType, length: int) -> pa.Array:
+def blank_array(data_type: pa.DataType, length: int) -> pa.Array:
     """Return ``length`` non-NULL values of any type: zeros, empty texts and lists, structs of these."""
     if pa.types.is_struct(data_type):
         if not data_type.num_fields:
             return pa.array([{}] * length, data_type)
-        return pa.StructArray.from_arrays([blank(f.type, length) for f in data_type], fields=list(data_type))
+        return pa.StructArray.from_arrays([blank_array(f.type, length) for f in data_type], fields=list(data_type))
     offsets = pa.py_buffer(bytes(4 * (length + 1)))
     if pa.types.is_map(data_type):
         entries = pa.struct([data_type.key_field, data_type.item_field])

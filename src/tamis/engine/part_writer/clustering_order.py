@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.types import VARIANT, Field, Schema, Struct
-from tamis.core.types.arrow import sortable
+from tamis.core.types.arrow import sortable_array
 from tamis.engine.part_writer.packed_sort import packed_order
 from tamis.errors import InvalidInput
 
@@ -78,7 +78,7 @@ def _ordered(values: pa.Array) -> list[pa.Array]:
         is_nan = pc.fill_null(pc.is_nan(values), False)
         flags.append(is_nan.cast(pa.int8()))
         values = pc.if_else(is_nan, pa.scalar(None, values.type), values)
-    return [*flags, sortable(values)]
+    return [*flags, sortable_array(values)]
 
 
 def _places(schema: Schema, path: tuple[int, ...]) -> list[int]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tamis.core.expr import Call, Expr, evaluate, parse, parse_value, refused, supported
+from tamis.core.expr import Call, Expr, evaluate, is_supported, parse_predicate, parse_value, refusal_error
 from tamis.core.types import STRING, DataType, Field, Schema, String
 from tamis.core.types.arrow import to_arrow_type
-from tamis.engine.part_writer.arrow_casts import fit
+from tamis.engine.part_writer.arrow_casts import fit_array
 from tamis.errors import InvalidInput, NotFound
 from tamis.world import world
 
@@ -27,18 +27,18 @@ def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
     try:
         parse_value(sql, Schema(()), what="a default")  # so that errors refer to the text as given
         # The operand of this predicate is the default's value.
-        test = parse(f"CAST(({sql}) AS {target}) IS NULL", Schema(()))
+        test = parse_predicate(f"CAST(({sql}) AS {target}) IS NULL", Schema(()))
     except (InvalidInput, NotFound) as error:
         raise _bad(sql, data_type, name, f": {error.message}") from error
     value = _operand(test)
-    if value is None or not supported(value):
-        raise _bad(sql, data_type, name, f": {refused(value or test).message}")
+    if value is None or not is_supported(value):
+        raise _bad(sql, data_type, name, f": {refusal_error(value or test).message}")
     out = evaluate(value, {}, 1, now_micros=world().now_micros())
     if out.failed is not None and out.failed.any():
         raise _bad(sql, data_type, name, f": {out.error}")
     array = out.values.slice(0, 1).cast(to_arrow_type(target))
     try:
-        return fit(array, Field(name, data_type), name)[0]
+        return fit_array(array, Field(name, data_type), name)[0]
     except InvalidInput as error:
         raise _bad(sql, data_type, name, ": it is too long") from error
 

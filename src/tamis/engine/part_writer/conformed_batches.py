@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.part_writer.arrow_casts import fit, match_fields
+from tamis.engine.part_writer.arrow_casts import fit_array, match_fields
 from tamis.engine.part_writer.column_defaults import write_default
 from tamis.engine.part_writer.generated_values import with_generated
-from tamis.storage.files.column_conversion import Names, convert
+from tamis.storage.files.column_conversion import Names, convert_array
 
 
-def conform(
+def conform_batches(
     data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch],
     schema: Schema,
     *,
@@ -55,7 +55,7 @@ def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema, *, fitted: boo
             continue
         places = match_fields(batch.schema.names, schema.fields)
         columns = [
-            _repeated(absent(f), f, len(batch)) if at is None else fit(batch.column(at), f, f.name)
+            _repeated(absent(f), f, len(batch)) if at is None else fit_array(batch.column(at), f, f.name)
             for f, at in zip(fields, places, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=target)
@@ -63,10 +63,10 @@ def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema, *, fitted: boo
 
 def _repeated(value: pa.Scalar, field: Field, length: int) -> pa.Array:
     """Return a column of one value; one of NULLs has blank values in the required fields below them."""
-    return pa.repeat(value, length) if value.is_valid else fit(pa.nulls(length), field, field.name)
+    return pa.repeat(value, length) if value.is_valid else fit_array(pa.nulls(length), field, field.name)
 
 
-def migrated(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -> Iterator[pa.RecordBatch]:
+def migrate_batches(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -> Iterator[pa.RecordBatch]:
     """Convert rows from the schema ``held`` to the later schema ``current`` of the same table.
 
     Columns match by id; dropped ones are left out, new ones get their default.
@@ -75,7 +75,9 @@ def migrated(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -
     places = {f.id: at for at, f in enumerate(held)}
     for batch in batches:
         columns = [
-            convert(batch.column(places[f.id]), f, names) if f.id in places else _repeated(absent(f), f, len(batch))
+            convert_array(batch.column(places[f.id]), f, names)
+            if f.id in places
+            else _repeated(absent(f), f, len(batch))
             for f in current.fields
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=target)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.types import Schema
-from tamis.core.types.arrow import sortable
+from tamis.core.types.arrow import sortable_array
 from tamis.engine.part_writer.clustering_order import Order
 
 Codes = np.ndarray[Any, np.dtype[np.uint64]]
@@ -30,9 +30,9 @@ def bits_of(dimensions: int) -> int:
     return min(MOST_BITS, KEY_BITS // dimensions)
 
 
-def boundaries(sample: pa.Array, bits: int) -> pa.Array:
+def curve_boundaries(sample: pa.Array, bits: int) -> pa.Array:
     """Return sorted values that cut ``sample`` into at most 2^bits ranges of equally many values."""
-    known = sortable(sample).drop_null()
+    known = sortable_array(sample).drop_null()
     if pa.types.is_floating(known.type):
         known = known.filter(pc.invert(pc.is_nan(known)))
     ordered = known.take(pc.array_sort_indices(known))
@@ -42,7 +42,7 @@ def boundaries(sample: pa.Array, bits: int) -> pa.Array:
 
 def coordinates(values: pa.Array, cuts: pa.Array) -> Codes:
     """Return the range of each value; NULL in the first, NaN in the last."""
-    flat = sortable(values)
+    flat = sortable_array(values)
     ranks = pc.rank(pa.concat_arrays([cuts, flat]), tiebreaker="dense").to_numpy().astype(np.int64)
     found: Codes = np.searchsorted(ranks[: len(cuts)], ranks[len(cuts) :], side="right").astype(np.uint64)
     found[~flat.is_valid().to_numpy(zero_copy_only=False)] = 0
@@ -51,7 +51,7 @@ def coordinates(values: pa.Array, cuts: pa.Array) -> Codes:
     return found
 
 
-def keys(
+def row_curve_keys(
     batch: pa.RecordBatch, schema: Schema, paths: Sequence[tuple[int, ...]], cuts: Sequence[pa.Array], curve: str
 ) -> pa.Int64Array:
     """Return the key of each row of ``batch`` (in the schema's Arrow form) by the columns ``paths``."""

@@ -14,7 +14,7 @@ from tamis.core.expr.json_codec import variant_columns
 from tamis.core.expr.json_codec.json_path import steps_of
 from tamis.core.types import STRING, VARIANT, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_for, note_of
+from tamis.storage.files.shredded_leaves import LEAVES, Leaf, leaves_for, note_of, with_leaves
 
 
 class Shredder:
@@ -25,7 +25,7 @@ class Shredder:
         self._at = {f.id: at for at, f in enumerate(schema)}
         self._doubtful: set[Leaf] = set()
         self._text = {f.id: Column(f.type, (f.id,), f.name) for f in schema}
-        self.schema = to_arrow_schema(extended(schema, self._leaves))
+        self.schema = to_arrow_schema(with_leaves(schema, self._leaves))
         """The written schema: the table's columns followed by the leaves."""
 
     @property

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_writer.clustering_order import Order
-from tamis.engine.part_writer.stream_spool import gathered
+from tamis.engine.part_writer.stream_spool import gather_batches
 from tamis.sizes import SIZES
 
 OUT_ROWS = SIZES.sorted_batch_rows
@@ -39,7 +39,7 @@ def sorted_batches(
         return
     order, limit = Order(schema, cluster_by), max(memory_bytes // 2, 1)  # sorting needs the same amount again
     source = iter(batches)
-    held, ended = gathered(source, limit)
+    held, ended = gather_batches(source, limit)
     if ended:
         yield from _sorted(held, order, OUT_ROWS)
         return
@@ -47,7 +47,7 @@ def sorted_batches(
         runs: list[Path] = []
         while held:
             runs.append(_spill(_sorted(held, order, _run_rows(held)), schema, Path(folder) / str(len(runs))))
-            held, ended = ([], True) if ended else gathered(source, limit)
+            held, ended = ([], True) if ended else gather_batches(source, limit)
         yield from _merge([_load(run) for run in runs], order)
 
 

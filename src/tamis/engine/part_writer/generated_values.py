@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr import Column, call, evaluate, to_sql
+from tamis.core.expr import Column, evaluate, make_call, to_sql
 from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.types import BOOLEAN, Schema
 from tamis.core.types.arrow import to_arrow_type
-from tamis.engine.part_writer.arrow_casts import fit, null_in_required
+from tamis.engine.part_writer.arrow_casts import fit_array, null_in_required
 from tamis.errors import InvalidInput
 
 _COMPUTED = -1
@@ -58,14 +58,16 @@ def _computed(generated: GeneratedColumn, arrays: dict[int, pa.Array], length: i
         )
     values = out.values.combine_chunks() if isinstance(out.values, pa.ChunkedArray) else out.values
     values = values.cast(to_arrow_type(generated.column.type))
-    return values if generated.exact else fit(values, replace(generated.field, nullable=True), generated.field.name)
+    return (
+        values if generated.exact else fit_array(values, replace(generated.field, nullable=True), generated.field.name)
+    )
 
 
 def _check_given(generated: GeneratedColumn, given: pa.Array, values: pa.Array) -> None:
     if given.null_count == len(given) or given.equals(values):
         return
     other = Column(generated.column.type, (_COMPUTED,), generated.column.name)
-    same = call("null_safe_eq", generated.column, other, type=BOOLEAN)
+    same = make_call("null_safe_eq", generated.column, other, type=BOOLEAN)
     out = evaluate(same, {generated.field.id: given, _COMPUTED: values}, len(given))
     equal = np.asarray(out.values.to_numpy(zero_copy_only=False), dtype=bool)
     wrong = ~equal & given.is_valid().to_numpy(zero_copy_only=False)

@@ -35,7 +35,7 @@ def identity_of(schema: Schema) -> Field | None:
     return next((f for f in schema.fields if f.identity is not None), None)
 
 
-def numbered(
+def number_rows(
     batches: Iterable[pa.RecordBatch], schema: Schema, store: Store, how: Numbering
 ) -> Iterator[pa.RecordBatch]:
     """Return ``batches`` (columns as in ``schema``) with a number in each row that has none.

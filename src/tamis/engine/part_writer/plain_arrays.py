@@ -42,7 +42,7 @@ def plain_field(f: pa.Field) -> pa.Field:
     return f.with_type(plain_type(f.type))
 
 
-def plain(array: pa.Array) -> pa.Array:
+def to_plain(array: pa.Array) -> pa.Array:
     """Convert to ``plain_type``; a plain array is returned unchanged."""
     kind = plain_type(array.type)
     return array if array.type == kind else _made(array, kind)
@@ -54,32 +54,32 @@ def plain_stream(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     if schema.types == reader.schema.types:
         return reader
     return pa.RecordBatchReader.from_batches(
-        schema, (pa.RecordBatch.from_arrays([plain(c) for c in batch.columns], schema=schema) for batch in reader)
+        schema, (pa.RecordBatch.from_arrays([to_plain(c) for c in batch.columns], schema=schema) for batch in reader)
     )
 
 
 def _made(array: pa.Array, kind: pa.DataType) -> pa.Array:
     held = array.type
     if _kinds.is_dictionary(held):
-        return plain(array.dictionary).take(array.indices)
+        return to_plain(array.dictionary).take(array.indices)
     if _kinds.is_run_end_encoded(held):
-        return plain(array.values).take(_runs(array))
+        return to_plain(array.values).take(_runs(array))
     mask = array.is_null() if array.null_count else None
     if _kinds.is_struct(held):
         return pa.StructArray.from_arrays(
-            [plain(array.field(at)) for at in range(held.num_fields)], fields=list(kind), mask=mask
+            [to_plain(array.field(at)) for at in range(held.num_fields)], fields=list(kind), mask=mask
         )
     # may be unordered and overlapping; Arrow's cast loses their offsets
     if _kinds.is_list_view(held) or _kinds.is_large_list_view(held):
         ends = np.cumsum(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64)
         offsets = pa.array(np.concatenate([[0], ends])).cast(pa.int32() if _kinds.is_list(kind) else pa.int64())
         made = pa.ListArray if _kinds.is_list(kind) else pa.LargeListArray
-        return made.from_arrays(offsets, plain(array.flatten()), type=kind, mask=mask)
+        return made.from_arrays(offsets, to_plain(array.flatten()), type=kind, mask=mask)
     if _kinds.is_map(held):
-        entries = [plain(array.keys), plain(array.items)]
+        entries = [to_plain(array.keys), to_plain(array.items)]
         return _around(array, kind, pa.StructArray.from_arrays(entries, fields=[kind.key_field, kind.item_field]))
     if _kinds.is_nested(held):
-        return _around(array, kind, plain(array.values))
+        return _around(array, kind, to_plain(array.values))
     return array.cast(kind)  # a view
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr import Column, Expr, evaluate
-from tamis.core.expr.arrow_values import is_false, plain
+from tamis.core.expr.arrow_values import is_false, plain_value
 from tamis.core.types import Schema
 from tamis.errors import SchemaMismatch
 from tamis.storage.commit_log import Constraint
@@ -22,7 +22,9 @@ _SHOWN = 60
 """Characters of a value that an error shows."""
 
 
-def tested(batches: Iterable[pa.RecordBatch], schema: Schema, checks: Sequence[Constraint]) -> Iterator[pa.RecordBatch]:
+def check_batches(
+    batches: Iterable[pa.RecordBatch], schema: Schema, checks: Sequence[Constraint]
+) -> Iterator[pa.RecordBatch]:
     """Yield ``batches``, whose columns are those of ``schema``, each after all its rows passed all ``checks``.
 
     Raises ``SchemaMismatch`` for the first row that does not: ``CHECK_VIOLATION``, or ``CHECK_FAILED`` where the
@@ -40,13 +42,13 @@ def tested(batches: Iterable[pa.RecordBatch], schema: Schema, checks: Sequence[C
 def _test(check: Constraint, tree: Expr, arrays: Mapping[int, pa.Array], length: int) -> None:
     out = evaluate(tree, arrays, length)
     if out.failed is not None and out.failed.any():
-        raise failed(check, tree, arrays, int(np.argmax(out.failed)), out.error)
+        raise failed_check(check, tree, arrays, int(np.argmax(out.failed)), out.error)
     false = is_false(out.values)
     if false.any():
-        raise violated(check, tree, arrays, int(np.argmax(false)))
+        raise violated_check(check, tree, arrays, int(np.argmax(false)))
 
 
-def violated(check: Constraint, tree: Expr, arrays: Mapping[int, pa.Array], row: int) -> SchemaMismatch:
+def violated_check(check: Constraint, tree: Expr, arrays: Mapping[int, pa.Array], row: int) -> SchemaMismatch:
     """Return the error for a row for which the constraint is false."""
     return SchemaMismatch(
         f"A row violates the constraint {check.name!r}, CHECK ({check.expression}){_values(tree, arrays, row)}.",
@@ -56,7 +58,7 @@ def violated(check: Constraint, tree: Expr, arrays: Mapping[int, pa.Array], row:
     )
 
 
-def failed(
+def failed_check(
     check: Constraint, tree: Expr, arrays: Mapping[int, pa.Array], row: int | None, error: str | None
 ) -> SchemaMismatch:
     """Return the error for a row (None: unknown) on which the constraint raises ``error``."""
@@ -81,6 +83,6 @@ def _shown(value: pa.Scalar) -> str:
     try:
         held = value.as_py()
     except (ValueError, OverflowError):  # an instant beyond Python's range
-        held = plain(value)
+        held = plain_value(value)
     text = "NULL" if held is None else repr(held) if isinstance(held, str | bytes) else str(held)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

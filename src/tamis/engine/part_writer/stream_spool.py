@@ -13,7 +13,7 @@ MEMORY = 128 * 2**20
 """Maximum size of a stream kept in memory, in bytes."""
 
 
-def gathered(batches: Iterator[pa.RecordBatch], memory_bytes: int) -> tuple[list[pa.RecordBatch], bool]:
+def gather_batches(batches: Iterator[pa.RecordBatch], memory_bytes: int) -> tuple[list[pa.RecordBatch], bool]:
     """Collect batches until they exceed ``memory_bytes``; also return whether the stream has ended."""
     held: list[pa.RecordBatch] = []
     size = 0
@@ -26,9 +26,9 @@ def gathered(batches: Iterator[pa.RecordBatch], memory_bytes: int) -> tuple[list
 
 
 @contextmanager
-def spooled(reader: pa.RecordBatchReader, memory_bytes: int = MEMORY) -> Iterator[pa.Table]:
+def spool_rows(reader: pa.RecordBatchReader, memory_bytes: int = MEMORY) -> Iterator[pa.Table]:
     """Provide all rows of ``reader`` as a table, valid within the context."""
-    held, ended = gathered(iter(reader), memory_bytes)
+    held, ended = gather_batches(iter(reader), memory_bytes)
     if ended:
         yield pa.Table.from_batches(held, schema=reader.schema)
         return

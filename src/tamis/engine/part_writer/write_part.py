@@ -15,17 +15,17 @@ import pyarrow as pa
 
 from tamis.core.stats import Collector
 from tamis.core.stats.collection_limits import limits_within
-from tamis.core.stats.columns.clustering_tuples import ends
+from tamis.core.stats.columns.clustering_tuples import end_statistics
 from tamis.core.stats.columns.page_statistics import NOTE, PageStatistics
-from tamis.core.stats.statistics_budget import budget
+from tamis.core.stats.statistics_budget import part_budget
 from tamis.core.stats.statistics_columns import Figure
 from tamis.core.types import Schema
 from tamis.engine.part_writer.clustering_order import Order
 from tamis.engine.part_writer.collecting_thread import CollectingThread
-from tamis.engine.part_writer.conformed_batches import conform
+from tamis.engine.part_writer.conformed_batches import conform_batches
 from tamis.engine.part_writer.document_shredding import Shredder
-from tamis.engine.part_writer.identity_values import Numbering, numbered
-from tamis.engine.part_writer.row_checks import tested
+from tamis.engine.part_writer.identity_values import Numbering, number_rows
+from tamis.engine.part_writer.row_checks import check_batches
 from tamis.engine.part_writer.trimmed_statistics import trimmed_statistics
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Constraint
@@ -94,16 +94,16 @@ class WriteSpec:
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
     """Write all rows; yield a one-row manifest (``PART_COLUMNS`` and statistics) per part. No rows, no parts.
 
-    Batches are first conformed to the table's schema (see ``conform``), and tested by ``spec.checks``. A part ends
+    Batches are first conformed to the table's schema (``conform_batches``), and tested by ``spec.checks``. A part ends
     with the block that reaches ``spec.part_bytes``.
     """
     store, part = open_store(spec.url, spec.storage_options), None
     block_bytes = format_named(spec.format).block_bytes
     try:
-        rows = conform(batches, spec.schema, generate=spec.generate, fitted=True)
+        rows = conform_batches(batches, spec.schema, generate=spec.generate, fitted=True)
         if spec.numbering is not None:
-            rows = numbered(rows, spec.schema, store, spec.numbering)
-        rows = tested(rows, spec.schema, spec.checks)
+            rows = number_rows(rows, spec.schema, store, spec.numbering)
+        rows = check_batches(rows, spec.schema, spec.checks)
         for block in _blocks(rows, spec.block_rows, block_bytes):
             part = part or _Part(store, spec, spec.page_rows or page_rows_for(len(block)))
             part.write(block)
@@ -174,7 +174,7 @@ def _collector_for(spec: WriteSpec, first: pa.RecordBatch, writer: PartWriter) -
     if len(first) >= (spec.block_rows or BLOCK_ROWS[0]):
         return Collector(spec.schema, keep=spec.keep, recent=spec.recent, measured=writer.measured)
     named = {identifier for identifier, _ in (*spec.keep, *spec.recent)} | {i for path in spec.cluster_by for i in path}
-    limits = limits_within(spec.schema, budget(spec.stats_bytes, len(first)), named)
+    limits = limits_within(spec.schema, part_budget(spec.stats_bytes, len(first)), named)
     return Collector(spec.schema, keep=spec.keep, recent=spec.recent, limits=limits)
 
 
@@ -258,14 +258,14 @@ class _Part:
     def _statistics(self) -> dict[str, pa.Array]:
         if self._collector is None:
             return {}
-        room = budget(self._spec.stats_bytes, self._rows)
+        room = part_budget(self._spec.stats_bytes, self._rows)
         return trimmed_statistics(self._collector, room, self._spec.keep, self._spec.recent, self._ends())
 
     def _ends(self) -> Iterable[Figure]:
         """Return the first and last clustering tuple of a sorted part."""
         if not self._ordered or self._first is None or self._last is None:
             return ()
-        return ends(self._spec.schema, self._spec.cluster_by, self._first, self._last)
+        return end_statistics(self._spec.schema, self._spec.cluster_by, self._first, self._last)
 
     def abort(self) -> None:
         if self._collecting is not None:

@@ -4,7 +4,7 @@ from tamis.engine.scan.report.report_hooks import CommitReport, on_report
 from tamis.engine.scan.report.scan_report import Counts, Report, reports
 from tamis.engine.scan.scan import Scan
 from tamis.engine.scan.scan_options import Options, check_places, check_properties
-from tamis.engine.scan.scan_plan import PartRefs, Plan, PlanRequest, plan
+from tamis.engine.scan.scan_plan import PartRefs, Plan, PlanRequest, plan_scan
 
 __all__ = [
     "CommitReport",
@@ -18,6 +18,6 @@ __all__ = [
     "check_places",
     "check_properties",
     "on_report",
-    "plan",
+    "plan_scan",
     "reports",
 ]

@@ -27,7 +27,7 @@ def names_of(given: Any, argument: str) -> tuple[str, ...]:
     return tuple(given)
 
 
-def select(schema: Schema, names: Sequence[str] | str) -> Schema:
+def select_columns(schema: Schema, names: Sequence[str] | str) -> Schema:
     """Project ``schema`` to ``names``, in their order, without duplicates.
 
     A name is ``*``, a column, or a dotted path to a struct field (``a.b`` gives the column ``a`` with only
@@ -44,7 +44,7 @@ def select(schema: Schema, names: Sequence[str] | str) -> Schema:
             for f in schema:
                 chosen[f.id] = None
         else:
-            _choose(chosen, [f.id for f in find(schema, name)])
+            _choose(chosen, [f.id for f in find_fields(schema, name)])
     if not chosen:
         raise InvalidInput(
             "No column is selected.", code="NO_COLUMNS", name="selected_fields", remedy="Name some, or use count()."
@@ -52,7 +52,7 @@ def select(schema: Schema, names: Sequence[str] | str) -> Schema:
     return replace(schema, fields=_prune(schema.fields, chosen))
 
 
-def covering(schema: Schema, selected: Schema, paths: Iterable[tuple[int, ...]]) -> Schema:
+def covering_schema(schema: Schema, selected: Schema, paths: Iterable[tuple[int, ...]]) -> Schema:
     """Project ``schema`` to the columns ``selected`` plus the filter columns ``paths`` (of ids)."""
     chosen: Tree = {}
     for f in selected:
@@ -79,7 +79,7 @@ def _leaves(selected: Field, full: Field) -> Iterable[tuple[int, ...]]:
     return [(full.id, *path) for f in selected.type.children for path in _leaves(f, below[f.id])]
 
 
-def find(schema: Schema, name: str) -> tuple[Field, ...]:
+def find_fields(schema: Schema, name: str) -> tuple[Field, ...]:
     """Return the fields from the top-level column down to ``name``, resolved by ``Schema.named``.
 
     Fields inside arrays and maps cannot be selected.

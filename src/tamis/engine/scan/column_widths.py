@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tamis.core.expr import Expr, columns
+from tamis.core.expr import Expr, column_paths
 from tamis.core.types import (
     BINARY,
     BOOLEAN,
@@ -45,7 +45,7 @@ def width(data_type: DataType) -> int:
     return _WIDTH.get(data_type, 8)
 
 
-def share(selected: Schema, of: Schema) -> float:
+def width_share(selected: Schema, of: Schema) -> float:
     """The share of a row of ``of`` that ``selected`` makes up, between 0 and 1."""
     return min(1.0, (_ROW + width(selected.as_struct())) / (_ROW + width(of.as_struct())))
 
@@ -56,8 +56,10 @@ def read_share(selected: Schema, conjuncts: Sequence[Expr], of: Schema, *, lazy:
     Filter columns are read whole. For the other columns a lazy reader is assumed to read the largest share
     (``MOST_ROWS``) at which it stays lazy.
     """
-    named = {ids[0] for c in conjuncts for ids in columns(c)}
+    named = {ids[0] for c in conjuncts for ids in column_paths(c)}
     leaders = Schema(tuple(f for f in of if f.id in named))
     followers = Schema(tuple(f for f in selected if f.id not in named))
-    rest = share(followers, of) if followers.fields else 0.0
-    return min(1.0, (share(leaders, of) + rest * MOST_ROWS) if named and lazy else share(leaders, of) + rest)
+    rest = width_share(followers, of) if followers.fields else 0.0
+    return min(
+        1.0, (width_share(leaders, of) + rest * MOST_ROWS) if named and lazy else width_share(leaders, of) + rest
+    )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr import Call, Expr, columns, evidence_ids, short_sql
+from tamis.core.expr import Call, Expr, column_paths, evidence_ids, short_sql
 from tamis.core.expr.generated_columns import derived_ids
 from tamis.core.pruning import Decision, decide, document_columns, document_places
 from tamis.core.pruning.value_cases import is_presence_check
@@ -65,7 +65,7 @@ class Sieved:
     not_skipped_because: list[Counts] = field(default_factory=list)
 
 
-def sieve(
+def run_funnel(
     snapshot: Snapshot,
     conjuncts: Sequence[Expr],
     options: Options,
@@ -250,6 +250,6 @@ class _Tally:
         """Test for a presence check on a column that another conjunct compares; Spark adds those itself."""
         if not is_presence_check(conjunct):
             return False
-        ((*path,),) = columns(conjunct)
-        others = (ids for other in self._conjuncts if not is_presence_check(other) for ids in columns(other))
+        ((*path,),) = column_paths(conjunct)
+        others = (ids for other in self._conjuncts if not is_presence_check(other) for ids in column_paths(other))
         return any(list(ids[: len(path)]) == path for ids in others)

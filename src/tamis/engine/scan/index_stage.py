@@ -13,7 +13,7 @@ from tamis.core.types import Schema
 from tamis.engine.scan.funnel import Sieved
 from tamis.engine.scan.report.scan_report import Counts, Report
 from tamis.engine.scan.scan_options import Options
-from tamis.engine.secondary_index import IndexUse, Outcome, check_use, choose
+from tamis.engine.secondary_index import IndexUse, Outcome, check_use, choose_candidates
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
 
@@ -33,7 +33,7 @@ def look_up(
     index data.
     """
     wanted = sieved.keep & ~sieved.all_match
-    found = choose(
+    found = choose_candidates(
         snapshot,
         store,
         conjuncts,

@@ -18,7 +18,7 @@ from tamis.core.expr import Expr
 from tamis.core.pruning import decide
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
-from tamis.core.types.arrow import sortable
+from tamis.core.types.arrow import sortable_array
 from tamis.engine.scan.scan_order import Key, Order, at_least
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def enough(parts: PartRefs, limit: int) -> Bools:
+def enough_parts(parts: PartRefs, limit: int) -> Bools:
     """Return a mask of the parts to read for any ``limit`` rows.
 
     All parts, unless those that match entirely have enough rows; then the first of these, or fewer, larger
@@ -88,7 +88,7 @@ class Ranked:
         usable = np.flatnonzero(self._parts.all_match & np.asarray(worst.is_valid()) & (rows > 0))
         values = worst.take(pa.array(usable))
         best_first = pc.sort_indices(
-            sortable(values), sort_keys=[("", "descending" if by.descending else "ascending")]
+            sortable_array(values), sort_keys=[("", "descending" if by.descending else "ascending")]
         ).to_numpy()
         needed = _reached(rows[usable][best_first], limit)
         return at_least(by, values[int(best_first[needed - 1])]) if needed <= len(usable) else None
@@ -120,7 +120,7 @@ class Ranked:
             classes = np.where(np.asarray(pc.fill_null(pc.not_equal(e.nans, 0), True)), 1, classes)
         if by.nulls_first:
             classes = np.where(np.asarray(pc.fill_null(pc.not_equal(e.nulls, 0), True)), 0, classes)
-        table = pa.table({"class": classes, "best": sortable(best)})
+        table = pa.table({"class": classes, "best": sortable_array(best)})
         found: Numbers = pc.sort_indices(
             table, [("class", "ascending"), ("best", "descending" if by.descending else "ascending")]
         ).to_numpy()

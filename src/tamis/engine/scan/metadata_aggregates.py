@@ -22,8 +22,8 @@ from tamis.core.stats import TableEvidence
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_type
-from tamis.engine.scan.column_selection import find, names_of
-from tamis.engine.scan.partial_aggregates import Aggregation, Measure, folded
+from tamis.engine.scan.column_selection import find_fields, names_of
+from tamis.engine.scan.partial_aggregates import Aggregation, Measure, fold_partials
 from tamis.engine.scan.scan_plan import PartRefs, Plan
 from tamis.errors import InvalidInput
 
@@ -51,12 +51,16 @@ def _measure(schema: Schema, said: Any) -> Measure:
     function, name = match[1].lower(), match[2]
     if name == "*" and function == "count":
         return Measure("count", None)
-    field = find(schema, name)[0] if function == "count" and len(find(schema, name)) == 1 else _field(schema, name)
+    field = (
+        find_fields(schema, name)[0]
+        if function == "count" and len(find_fields(schema, name)) == 1
+        else _field(schema, name)
+    )
     return Measure(function, field)
 
 
 def _field(schema: Schema, name: Any) -> Field:
-    path = find(schema, name)
+    path = find_fields(schema, name)
     if len(path) > 1 or not has_bounds(path[0].type):
         raise _bad(
             str(name),
@@ -73,13 +77,13 @@ def _bad(name: str, what: str) -> InvalidInput:
     return InvalidInput(f"{what}.", code="BAD_AGGREGATE", name=name, remedy=remedy)
 
 
-def answer(made: Plan, aggregation: Aggregation, schemas: Mapping[int, Schema]) -> tuple[Plan, pa.Table]:
+def answer_from_metadata(made: Plan, aggregation: Aggregation, schemas: Mapping[int, Schema]) -> tuple[Plan, pa.Table]:
     """Answer ``aggregation`` from metadata where possible.
 
     Returns the plan without the answered parts, reading only the columns needed, and the partial aggregates
     of the answered parts.
     """
-    known, table = np.zeros(len(made.parts), dtype=np.bool_), folded(aggregation, [])
+    known, table = np.zeros(len(made.parts), dtype=np.bool_), fold_partials(aggregation, [])
     if made.options.scan_aggregates and len(made.parts):
         try:
             known, table = _answered(aggregation, made.parts, schemas)
@@ -110,7 +114,7 @@ def _answered(aggregation: Aggregation, parts: PartRefs, schemas: Mapping[int, S
         known &= exact
         columns.append(values)
     rows = pa.Table.from_arrays(columns, schema=aggregation.schema).filter(pa.array(known & (live > 0)))
-    return known, folded(aggregation, [rows])
+    return known, fold_partials(aggregation, [rows])
 
 
 def _share(measure: Measure, evidence: TableEvidence, live: Any, intact: Bools) -> tuple[pa.Array, Bools]:

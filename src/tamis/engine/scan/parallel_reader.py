@@ -25,7 +25,7 @@ _DEPTH = 2
 """Batches that a piece may be ahead of its consumer, whatever their bytes."""
 
 
-def threads() -> int:
+def reader_threads() -> int:
     """The number of parts read at once: the processors, plus two to hide the store's latency."""
     return min(8, (os.cpu_count() or 2) + 2)
 

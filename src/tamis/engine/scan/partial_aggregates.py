@@ -1,6 +1,6 @@
 """COUNT, MIN, MAX and GROUP BY over Arrow batches, as mergeable partial aggregates.
 
-Invariants: ``folded`` is associative: folding the results of folding subsets gives the result of folding
+Invariants: ``fold_partials`` is associative: folding the results of folding subsets gives the result of folding
 everything. Semantics are Spark's: NULLs do not count, NaN is above every number, −0.0 and 0.0 are one group.
 Without groups the result has one row, even for no input rows.
 """
@@ -44,13 +44,13 @@ class Aggregation:
 
     @property
     def output(self) -> Schema:
-        """The output of ``folded`` as logical columns: ``g0`` …, then ``m0`` …"""
+        """The output of ``fold_partials`` as logical columns: ``g0`` …, then ``m0`` …"""
         groups = [Field(f"g{at}", f.type) for at, f in enumerate(self.groups)]
         return Schema((*groups, *(Field(f"m{at}", _type(m)) for at, m in enumerate(self.measures))))
 
     @property
     def schema(self) -> pa.Schema:
-        """The output of ``folded`` as an Arrow schema."""
+        """The output of ``fold_partials`` as an Arrow schema."""
         return pa.schema([(f.name, to_arrow_type(f.type)) for f in self.output])
 
     def of_rows(self, batch: pa.RecordBatch) -> pa.Table:
@@ -71,7 +71,7 @@ def _type(measure: Measure) -> DataType:
     return LONG if measure.field is None or measure.function == "count" else measure.field.type
 
 
-def folded(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Table:
+def fold_partials(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Table:
     """Merge partial aggregates to one row per group."""
     whole = pa.concat_tables([aggregation.schema.empty_table(), *tables])
     keys: dict[str, pa.Array] = {}
@@ -96,16 +96,16 @@ def folded(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=aggregation.schema)
 
 
-def stream(aggregation: Aggregation, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def aggregate_stream(aggregation: Aggregation, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Aggregate ``batches`` in bounded memory; with very many groups, a group may occur in several tables."""
     held: list[pa.Table] = []
     for batch in batches:
-        held.append(folded(aggregation, [aggregation.of_rows(batch)]))
+        held.append(fold_partials(aggregation, [aggregation.of_rows(batch)]))
         if sum(len(table) for table in held) > HELD_ROWS:
-            held = [folded(aggregation, held)]
+            held = [fold_partials(aggregation, held)]
             if len(held[0]) > HELD_ROWS // 2:
                 yield held.pop()
-    yield folded(aggregation, held)
+    yield fold_partials(aggregation, held)
 
 
 def _aggregated(table: pa.Table, groups: list[str], asked: list[tuple[str, str]]) -> pa.Table:

@@ -11,7 +11,7 @@ from tamis.errors import InvalidInput
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def micros(value: Any, zone: str = "UTC", *, name: str = "timestamp") -> int:
+def instant_micros(value: Any, zone: str = "UTC", *, name: str = "timestamp") -> int:
     """Convert a ``datetime``, a ``date`` (midnight) or ISO text to microseconds.
 
     A value without an offset is in ``zone``. Raises ``InvalidInput`` (``BAD_TIMESTAMP``).
@@ -34,12 +34,12 @@ def micros(value: Any, zone: str = "UTC", *, name: str = "timestamp") -> int:
     )
 
 
-def bounds(value: Any, zone: str) -> tuple[int, int]:
+def instant_range(value: Any, zone: str) -> tuple[int, int]:
     """Return ``now=`` as an inclusive range, from one instant or a (lo, hi) pair."""
     if not isinstance(value, tuple | list):
-        return (at := micros(value, zone, name="now"), at)
+        return (at := instant_micros(value, zone, name="now"), at)
     if len(value) == 2:
-        lo, hi = micros(value[0], zone, name="now"), micros(value[1], zone, name="now")
+        lo, hi = instant_micros(value[0], zone, name="now"), instant_micros(value[1], zone, name="now")
         if lo <= hi:
             return lo, hi
     raise InvalidInput(

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tamis.core.expr import Call, Column, Expr
-from tamis.core.schema import fence
+from tamis.core.schema import fence_reader
 from tamis.core.types import Field, Schema
 from tamis.core.types.logical import with_children
-from tamis.engine.scan.column_selection import covering
+from tamis.engine.scan.column_selection import covering_schema
 from tamis.storage.commit_log import Snapshot
 
 _NULL_TESTS = frozenset({"is_null", "is_not_null"})
@@ -27,10 +27,12 @@ def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Seq
     head = snapshot.head
     if head.schema is None or head.schema.fields == held.fields:
         return
-    fence(head.schema, head.dropped, covering(held, selected, (path for c in filters for path in _used(c))))
+    fence_reader(
+        head.schema, head.dropped, covering_schema(held, selected, (path for c in filters for path in _used(c)))
+    )
     for column in _tested(filters):
         outside = replace(held, fields=tuple(_typed_as(f, column) for f in held))
-        fence(head.schema, head.dropped, covering(outside, Schema(()), [column.ids]))
+        fence_reader(head.schema, head.dropped, covering_schema(outside, Schema(()), [column.ids]))
 
 
 def null_tests_as_now(filters: Sequence[Expr], current: Schema) -> tuple[Expr, ...]:

@@ -13,14 +13,14 @@ from tamis.core.expr import Column, Expr, check_readable
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.scan.column_selection import names_of
-from tamis.engine.scan.metadata_aggregates import answer, parse_aggregation
-from tamis.engine.scan.partial_aggregates import Aggregation, Measure, folded, stream
+from tamis.engine.scan.metadata_aggregates import answer_from_metadata, parse_aggregation
+from tamis.engine.scan.partial_aggregates import Aggregation, Measure, aggregate_stream, fold_partials
 from tamis.engine.scan.reader_fence import check_fence
 from tamis.engine.scan.report.scan_report import LAZY_IS_OFF, Report
 from tamis.engine.scan.scan_execution import Execution
 from tamis.engine.scan.scan_options import Options
 from tamis.engine.scan.scan_order import Order
-from tamis.engine.scan.scan_plan import Plan, PlanRequest, plan
+from tamis.engine.scan.scan_plan import Plan, PlanRequest, plan_scan
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
@@ -110,11 +110,11 @@ class Scan:
         return pa.Table.from_batches(execution.batches(self.limit), schema=self.schema)
 
     def to_pandas(self) -> Any:
-        needed("pandas")
+        import_optional("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        return needed("polars").from_arrow(self.to_arrow())
+        return import_optional("polars").from_arrow(self.to_arrow())
 
     def to_duckdb(self, connection: Any = None) -> Any:
         """Return a DuckDB relation over the rows, on ``connection`` or the default one.
@@ -131,7 +131,7 @@ class Scan:
         """Count the rows; parts that match entirely are counted from metadata alone."""
         asked = Aggregation((Measure("count", None),))
         made, known = self._answered(asked)
-        answered = folded(asked, [known]).column(0)[0].as_py()
+        answered = fold_partials(asked, [known]).column(0)[0].as_py()
         return Execution(made).count(self.limit, answered=answered)
 
     def aggregate(self, measures: Sequence[str] | str = ("count(*)",), group_by: Sequence[str] | str = ()) -> pa.Table:
@@ -151,8 +151,8 @@ class Scan:
                 remedy="Leave the limit out.",
             )
         made, known = self._answered(asked)
-        tables = stream(asked, Execution(made).batches())
-        return folded(asked, [known, *tables]).rename_columns(
+        tables = aggregate_stream(asked, Execution(made).batches())
+        return fold_partials(asked, [known, *tables]).rename_columns(
             [*names_of(group_by, "group_by"), *names_of(measures, "measures")]
         )
 
@@ -191,7 +191,7 @@ class Scan:
             columns=self.columns,
         )
         check_fence(self.snapshot, self.reader, request.selected, self.conjuncts)
-        made = plan(self.snapshot, self.store, request)
+        made = plan_scan(self.snapshot, self.store, request)
         opened, self._last.opened = self._last.opened, (0, 0, 0.0)
         made.report.planned(*opened[:2])
         made.report.seconds = type(made.report.seconds)(open=opened[2], **made.report.seconds)
@@ -207,7 +207,7 @@ class Scan:
         Raises the same errors as ``ready``.
         """
         made = self._checked((), asked)
-        made, known = answer(made, asked, {s.schema_id: s for s in self.snapshot.head.schemas})
+        made, known = answer_from_metadata(made, asked, {s.schema_id: s for s in self.snapshot.head.schemas})
         made.guard()
         return made, known
 
@@ -241,7 +241,7 @@ class Scan:
 
 def duckdb_relation(rows: Any, connection: Any, table: str) -> Any:
     """Return a DuckDB relation over an Arrow table or dataset. Raises ``InvalidInput`` (``NO_COLUMNS``)."""
-    duckdb = needed("duckdb")
+    duckdb = import_optional("duckdb")
     if not len(rows.schema):
         raise InvalidInput(
             f"The table {table!r} has no columns, and a DuckDB relation needs one.",
@@ -252,7 +252,7 @@ def duckdb_relation(rows: Any, connection: Any, table: str) -> Any:
     return duckdb.from_arrow(rows, **({} if connection is None else {"connection": connection}))
 
 
-def needed(module: str) -> Any:
+def import_optional(module: str) -> Any:
     """Import an optional package. Raises ``InvalidInput`` (``MISSING_PACKAGE``) if it is not installed."""
     try:
         return importlib.import_module(module)

@@ -9,11 +9,11 @@ from functools import partial
 
 import pyarrow as pa
 
-from tamis.engine.part_reader import ReadCounters, windows
+from tamis.engine.part_reader import ReadCounters, split_windows
 from tamis.engine.scan.column_widths import read_share
-from tamis.engine.scan.parallel_reader import AHEAD_BYTES, in_order, threads
+from tamis.engine.scan.parallel_reader import AHEAD_BYTES, in_order, reader_threads
 from tamis.engine.scan.scan_plan import Plan, report_order
-from tamis.engine.scan.skip_audit import log_violation, read_audited, strict, violation
+from tamis.engine.scan.skip_audit import audit_is_strict, audit_violation, log_violation, read_audited
 from tamis.engine.scan.top_k import TopK
 from tamis.engine.secondary_index import read_shared
 from tamis.errors import TamisError
@@ -51,7 +51,7 @@ class Execution:
                 parts = self._cut(parts)
             work = (partial(self._read, at, ref) for at, ref in enumerate(parts))
             ahead = AHEAD_BYTES if limit is None else 0  # whoever wants few rows wants few to be read
-            with closing(in_order(work, min(threads(), len(parts)), ahead)) as rows:
+            with closing(in_order(work, min(reader_threads(), len(parts)), ahead)) as rows:
                 for batch in rows:
                     if left is not None:
                         batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
@@ -60,7 +60,7 @@ class Execution:
                         yield batch
                     if left == 0:
                         break
-            if self._wrong is not None and strict():  # found in parts that the consumer did not finish
+            if self._wrong is not None and audit_is_strict():  # found in parts that the consumer did not finish
                 raise self._wrong
         finally:
             self._finish(start)
@@ -93,7 +93,7 @@ class Execution:
         Not split: audited parts, parts whose rows are only counted, and all parts of a plan with shared index
         lookups, which cover whole parts.
         """
-        wanted, spec = threads(), self._plan.spec
+        wanted, spec = reader_threads(), self._plan.spec
         if not parts or not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
             return parts
         share = self._read_share()
@@ -135,8 +135,8 @@ class Execution:
         """Record a wrong proof: raise or log it. The rows are correct either way."""
         report = self._plan.report
         report.violate(part, problem)
-        self._wrong = violation(report.table, report.filter, part, problem)
-        if strict():
+        self._wrong = audit_violation(report.table, report.filter, part, problem)
+        if audit_is_strict():
             raise self._wrong
         log_violation(self._wrong)
 
@@ -153,4 +153,4 @@ class Execution:
 
 def _windows(ref: PartRef, size: int, window_bytes: float) -> list[PartRef]:
     """Split a part into windows of about ``window_bytes`` in the file, and of at least ``LEAST_BYTES``."""
-    return windows(ref, min(math.ceil(size / window_bytes), size // LEAST_BYTES))
+    return split_windows(ref, min(math.ceil(size / window_bytes), size // LEAST_BYTES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.engine.scan.report.report_text import counted, reasons
+from tamis.engine.scan.report.report_text import counted_noun, report_reasons
 from tamis.engine.scan.scan_options import check_bound
 from tamis.errors import InvalidInput
 
@@ -16,7 +16,7 @@ def culprits(report: Report) -> str:
     """Describe in one line which conjuncts did not prune, and why."""
     if report.filter is None:
         return "there is no filter"
-    return "; ".join(reasons(report)) or "the filter's conjuncts left these parts"
+    return "; ".join(report_reasons(report)) or "the filter's conjuncts left these parts"
 
 
 def check_pruning(report: Report, max_parts: int | None, max_bytes: int | None) -> None:
@@ -26,9 +26,9 @@ def check_pruning(report: Report, max_parts: int | None, max_bytes: int | None) 
     parts, size = report.parts["kept"], report.bytes["table"] - report.bytes["skipped"]
     over = []
     if max_parts is not None and parts > max_parts:
-        over.append(f"{counted(parts, 'part')} would be read, allowed: {max_parts:,}")
+        over.append(f"{counted_noun(parts, 'part')} would be read, allowed: {max_parts:,}")
     if max_bytes is not None and size > max_bytes:
-        over.append(f"{counted(size, 'byte')} could be read, allowed: {max_bytes:,}")
+        over.append(f"{counted_noun(size, 'byte')} could be read, allowed: {max_bytes:,}")
     if over:
         raise InvalidInput(
             f"{report.filter or 'A scan without a filter'}: {', '.join(over)} ({culprits(report)}).",

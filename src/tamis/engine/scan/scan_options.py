@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tamis.core.stats.kept_statistics import unfit
+from tamis.core.stats.kept_statistics import unfit_name
 from tamis.core.types import Schema
-from tamis.core.types.schema import listed
+from tamis.core.types.schema import listed_names
 from tamis.errors import InvalidInput
 
 PREFIX = "tamis."
@@ -99,7 +99,7 @@ class Options:
             if key.lower().startswith(PREFIX):
                 _not_of_a_table(key)
                 _put(found, key, value)
-        for key, value in items(options or {}, "options"):
+        for key, value in mapping_items(options or {}, "options"):
             if not foreign:
                 _not_of_a_table(key)
             if not foreign or (name := str(key).lower()).startswith(PREFIX) or name in _SWITCHES:
@@ -119,7 +119,7 @@ def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
     text.
     """
     checked: dict[str, str] = {}
-    for key, value in items(properties, "properties"):
+    for key, value in mapping_items(properties, "properties"):
         if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
             raise InvalidInput(
                 f"Property {key!r} cannot have the value {value!r}.",
@@ -170,7 +170,7 @@ def check_places(given: Mapping[str, str], schemas: Sequence[Schema], code: str 
     known. Of a path below a document column only the form is checked.
     """
     names = {key.lower(): value for key, value in given.items()}.get(_KEEP, "")
-    found = unfit(_names(names), schemas)
+    found = unfit_name(_names(names), schemas)
     if found is None:
         return
     wrong, why = found
@@ -187,7 +187,7 @@ def check_places(given: Mapping[str, str], schemas: Sequence[Schema], code: str 
         code=code,
         name=wrong,
         remedy="Columns are: "
-        + listed(schemas[-1].names, wrong)
+        + listed_names(schemas[-1].names, wrong)
         + "; a path in a document follows its column: body.user.id.",
     )
 
@@ -203,7 +203,7 @@ def check_bound(name: str, value: Any, least: int) -> None:
         )
 
 
-def items(given: Any, name: str) -> list[tuple[Any, Any]]:
+def mapping_items(given: Any, name: str) -> list[tuple[Any, Any]]:
     """Return a mapping's entries.
 
     Raises ``InvalidInput`` (``BAD_OPTION``) naming the argument if it is no mapping.

@@ -4,7 +4,7 @@ Invariant: the order is Spark's: NULLs first or last as the key says (by default
 descending), NaN above every number, −0.0 = 0.0, text by its bytes. Which of several tied rows are returned
 is unspecified, but the same scan of the same version returns the same ones.
 
-The bound is an ordinary expression (``better``), so that it prunes segments, parts, blocks and rows like the
+The bound is an ordinary expression (``sorts_before``), so that it prunes segments, parts, blocks and rows like the
 filter.
 """
 
@@ -18,13 +18,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import FALSE, Column, Expr, Literal, bound, call
-from tamis.core.expr.arrow_values import plain
+from tamis.core.expr import FALSE, Column, Expr, Literal, column_by_ids, make_call
+from tamis.core.expr.arrow_values import plain_value
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.types import Field, Schema
-from tamis.core.types.arrow import sortable
+from tamis.core.types.arrow import sortable_array
 from tamis.core.types.identifiers import BACKQUOTED
-from tamis.engine.scan.column_selection import find
+from tamis.engine.scan.column_selection import find_fields
 from tamis.errors import InvalidInput
 
 _HOW = r"(?:\s+(?P<direction>asc|ascending|desc|descending))?(?:\s+nulls\s+(?P<nulls>first|last))?\s*"
@@ -53,7 +53,7 @@ class Key:
 Order = tuple[Key, ...]
 
 
-def text(order: Order, limit: int | None) -> str:
+def order_text(order: Order, limit: int | None) -> str:
     """Return the order and the limit as SQL text."""
     return f"ORDER BY {', '.join(map(str, order))} LIMIT {limit}"
 
@@ -67,18 +67,18 @@ def parse_order(given: Any, schema: Schema) -> Order:
     return tuple(_key(item, schema) for item in items)
 
 
-def key(schema: Schema, name: str, *, descending: bool, nulls_first: bool) -> Key:
+def sort_key(schema: Schema, name: str, *, descending: bool, nulls_first: bool) -> Key:
     """Return the sort key of a column.
 
     Raises ``InvalidInput`` (``BAD_ORDER``) if rows cannot be ordered by it.
     """
-    path = find(schema, name)
+    path = find_fields(schema, name)
     if len(path) > 1 or not has_bounds(path[0].type):
         raise _bad(
             name,
             f"{name!r} is {path[-1].type}{' within a struct' * (len(path) > 1)}: rows cannot be ordered by it here",
         )
-    return Key(path[0], bound(schema, (path[0].id,)), descending, nulls_first)
+    return Key(path[0], column_by_ids(schema, (path[0].id,)), descending, nulls_first)
 
 
 def _key(item: Any, schema: Schema) -> Key:
@@ -89,7 +89,7 @@ def _key(item: Any, schema: Schema) -> Key:
     name = item[0] if pair else match["name"]  # names in pairs are literal and need no quotes
     direction, nulls = match["direction"], match["nulls"]
     descending = (direction or "").lower().startswith("desc")
-    return key(
+    return sort_key(
         schema,
         name,
         descending=descending,
@@ -120,7 +120,7 @@ def sorted_rows(rows: pa.Table, order: Order, most: int) -> pa.Table:
     directions: list[tuple[str, str]] = []
     for at, by in enumerate(order):
         values = rows.column(at).combine_chunks()
-        for flag, rises in (*_flags(values, by), (sortable(values), not by.descending)):
+        for flag, rises in (*_flags(values, by), (sortable_array(values), not by.descending)):
             name = str(len(directions))
             keys[name] = flag
             directions.append((name, "ascending" if rises else "descending"))
@@ -138,13 +138,13 @@ def _flags(values: pa.Array, by: Key) -> list[tuple[pa.Array, bool]]:
 # --- bounds on rows not read yet ---
 
 
-def better(order: Order, row: Sequence[Any]) -> Expr:
+def sorts_before(order: Order, row: Sequence[Any]) -> Expr:
     """Return a predicate true of rows that sort strictly before ``row`` (an Arrow scalar per key)."""
     first, rest = _before(order[0], row[0]), order[1:]
     if not rest:
         return first
-    tied = call("and", _equal(order[0], row[0]), better(rest, row[1:]))
-    return tied if first == FALSE else call("or", first, tied)
+    tied = make_call("and", _equal(order[0], row[0]), sorts_before(rest, row[1:]))
+    return tied if first == FALSE else make_call("or", first, tied)
 
 
 def at_least(by: Key, value: Any) -> Expr:
@@ -152,20 +152,20 @@ def at_least(by: Key, value: Any) -> Expr:
 
     ``value`` is an Arrow scalar that is neither NULL nor NaN.
     """
-    reached = call("ge" if by.descending else "le", by.column, _literal(by, value))
-    return call("or", call("is_null", by.column), reached) if by.nulls_first else reached
+    reached = make_call("ge" if by.descending else "le", by.column, _literal(by, value))
+    return make_call("or", make_call("is_null", by.column), reached) if by.nulls_first else reached
 
 
 def _before(by: Key, value: Any) -> Expr:
     if not value.is_valid:
-        return FALSE if by.nulls_first else call("is_not_null", by.column)
-    beyond = call("gt" if by.descending else "lt", by.column, _literal(by, value))
-    return call("or", call("is_null", by.column), beyond) if by.nulls_first else beyond
+        return FALSE if by.nulls_first else make_call("is_not_null", by.column)
+    beyond = make_call("gt" if by.descending else "lt", by.column, _literal(by, value))
+    return make_call("or", make_call("is_null", by.column), beyond) if by.nulls_first else beyond
 
 
 def _equal(by: Key, value: Any) -> Expr:
-    return call("eq", by.column, _literal(by, value)) if value.is_valid else call("is_null", by.column)
+    return make_call("eq", by.column, _literal(by, value)) if value.is_valid else make_call("is_null", by.column)
 
 
 def _literal(by: Key, value: Any) -> Literal:
-    return Literal(by.column.type, plain(value))
+    return Literal(by.column.type, plain_value(value))

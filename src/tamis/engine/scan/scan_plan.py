@@ -17,14 +17,14 @@ from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.core.types.arrow import integer_column
 from tamis.engine.part_reader import ReadSpec
-from tamis.engine.scan.funnel import Bools, Sieved, sieve
+from tamis.engine.scan.funnel import Bools, Sieved, run_funnel
 from tamis.engine.scan.index_stage import look_up, report_lookup
-from tamis.engine.scan.limit_pruning import Ranked, enough
+from tamis.engine.scan.limit_pruning import Ranked, enough_parts
 from tamis.engine.scan.report.scan_report import Counts, Report
 from tamis.engine.scan.scan_guards import check_size
 from tamis.engine.scan.scan_options import Options
-from tamis.engine.scan.scan_order import Order, text
-from tamis.engine.scan.skip_audit import Proof, sample
+from tamis.engine.scan.scan_order import Order, order_text
+from tamis.engine.scan.skip_audit import Proof, audit_sample
 from tamis.engine.secondary_index import SharedLookup
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import EXTERNAL_COLUMNS, Snapshot
@@ -201,14 +201,16 @@ class PlanRequest:
     """The columns as the report names them; None: the names of ``selected``."""
 
 
-def plan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
+def plan_scan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
     """Run the funnel."""
     start = world().monotonic()
     lo, hi = request.now or (instant := world().now_micros(), instant)
     conjuncts, selected, options = request.conjuncts, request.selected, request.options
     limit, order = request.limit, request.order
     before = snapshot.io.bytes, snapshot.io.requests
-    sieved = sieve(snapshot, conjuncts, options, (lo, hi), request.measured.union(*(by.column.ids for by in order)))
+    sieved = run_funnel(
+        snapshot, conjuncts, options, (lo, hi), request.measured.union(*(by.column.ids for by in order))
+    )
     looked = look_up(snapshot, store, conjuncts, selected, sieved, options, (lo, hi))
     report = Report(
         request.table or store.url,
@@ -258,7 +260,7 @@ def _needed(
     if limit is None or not len(parts):
         return every
     if limit == 0 or not order:
-        return enough(parts, limit) if options.scan_limits or limit == 0 else every
+        return enough_parts(parts, limit) if options.scan_limits or limit == 0 else every
     if not (options.scan_topk and options.stats_filter):
         return every
     ranked = Ranked(parts, conjuncts, order, {s.schema_id: s for s in snapshot.head.schemas}, now)
@@ -273,7 +275,7 @@ def _needed(
 
 def report_order(report: Report, order: Order, limit: int | None) -> None:
     """Record in the report what the order and limit have skipped so far."""
-    said, skipped = text(order, limit), report.parts["skipped_topk"]
+    said, skipped = order_text(order, limit), report.parts["skipped_topk"]
     report.because = [entry for entry in report.because if entry["conjunct"] != said]
     report.not_skipped_because = [entry for entry in report.not_skipped_because if entry["conjunct"] != said]
     if skipped:
@@ -296,7 +298,9 @@ def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRef
     chosen = np.zeros(len(ids), dtype=np.bool_)
     for group in (~sieved.keep, sieved.keep):
         at = np.flatnonzero(group)
-        chosen[at] = sample([ids[i] for i in at], sizes[at], options.audit_percent, budget - int(sizes[chosen].sum()))
+        chosen[at] = audit_sample(
+            [ids[i] for i in at], sizes[at], options.audit_percent, budget - int(sizes[chosen].sum())
+        )
     proofs = {
         ids[i]: Proof.NONE if not sieved.keep[i] else Proof.ALL if sieved.all_match[i] else Proof.BLOCKS
         for i in np.flatnonzero(chosen)

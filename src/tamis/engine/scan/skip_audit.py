@@ -48,7 +48,7 @@ Found = Callable[[str, str], None]
 """Callback that receives a part id and a description of the wrong proof."""
 
 
-def sample(
+def audit_sample(
     ids: list[str], sizes: np.ndarray[Any, np.dtype[np.int64]], percent: float, budget: int
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return a mask of the parts to audit, within ``budget`` bytes.
@@ -149,12 +149,12 @@ def _claimed(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> int | str:
     return rows
 
 
-def strict() -> bool:
+def audit_is_strict() -> bool:
     """Whether a violation is an error."""
     return world().environment().get(SWITCH, "").strip().lower() == "raise"
 
 
-def violation(table: str, filter_text: str | None, part: str, problem: str) -> TamisError:
+def audit_violation(table: str, filter_text: str | None, part: str, problem: str) -> TamisError:
     """Build the error that is raised or logged for a violation."""
     return CorruptData(
         f"AUDIT: what was proved of part {part} of {table} under the filter {filter_text!r} is wrong: {problem}.",

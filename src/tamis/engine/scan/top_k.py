@@ -21,8 +21,8 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan.limit_pruning import Bools, Numbers, Ranked
-from tamis.engine.scan.parallel_reader import in_order, threads
-from tamis.engine.scan.scan_order import better, sorted_rows
+from tamis.engine.scan.parallel_reader import in_order, reader_threads
+from tamis.engine.scan.scan_order import sorted_rows, sorts_before
 from tamis.engine.scan.scan_plan import Plan
 from tamis.engine.scan.skip_audit import read_audited
 from tamis.engine.secondary_index import read_shared
@@ -83,7 +83,7 @@ class TopK:
                 break
             waiting = waiting[wave:]
             found = self._best([found, *self._wave(now.tolist(), bound, held_back)])
-            wave = min(2 * wave, threads())
+            wave = min(2 * wave, reader_threads())
             sharper = self._bound(found)
             if sharper is not None and sharper != bound and plan.options.scan_topk:
                 bound = sharper
@@ -102,7 +102,7 @@ class TopK:
         if len(found) < self._limit:
             return None
         try:
-            return better(self._order, [found.column(at)[self._limit - 1] for at in range(len(self._order))])
+            return sorts_before(self._order, [found.column(at)[self._limit - 1] for at in range(len(self._order))])
         except ValueError:  # text that is not valid UTF-8 cannot be a literal
             return None
 
@@ -114,7 +114,7 @@ class TopK:
             partial(self._search, at, ref, None if held_back[at] else bound)
             for at, ref in zip(places, refs, strict=True)
         ]
-        for batch in in_order(work, min(threads(), len(work))):
+        for batch in in_order(work, min(reader_threads(), len(work))):
             yield pa.Table.from_batches([batch])
 
     def _search(self, place: int, ref: PartRef, bound: Expr | None) -> Generator[pa.RecordBatch]:
@@ -190,7 +190,7 @@ class TopK:
         work = [
             partial(self._fetch, int(at), BitMap(position[place == at].astype(np.uint32))) for at in np.unique(place)
         ]
-        yield from in_order(work, min(threads(), len(work)))
+        yield from in_order(work, min(reader_threads(), len(work)))
 
     def _fetch(self, place: int, wanted: Any) -> Generator[pa.RecordBatch]:
         kept = self._plan.parts

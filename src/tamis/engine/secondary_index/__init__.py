@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from tamis.engine.secondary_index.index_build import run_here as run_here
     from tamis.engine.secondary_index.index_choice import NO_INDEX as NO_INDEX
     from tamis.engine.secondary_index.index_choice import Outcome as Outcome
-    from tamis.engine.secondary_index.index_choice import choose as choose
+    from tamis.engine.secondary_index.index_choice import choose_candidates as choose_candidates
     from tamis.engine.secondary_index.index_coverage import Coverage as Coverage
-    from tamis.engine.secondary_index.index_coverage import coverage as coverage
+    from tamis.engine.secondary_index.index_coverage import compute_coverage as compute_coverage
     from tamis.engine.secondary_index.index_coverage import why_missing as why_missing
     from tamis.engine.secondary_index.index_definition import check_drop as check_drop
     from tamis.engine.secondary_index.index_definition import check_use as check_use
-    from tamis.engine.secondary_index.index_definition import defined as defined
-    from tamis.engine.secondary_index.index_definition import find as find
+    from tamis.engine.secondary_index.index_definition import define_index as define_index
+    from tamis.engine.secondary_index.index_definition import find_index as find_index
     from tamis.engine.secondary_index.index_definition import users_of as users_of
     from tamis.engine.secondary_index.index_definition import with_index as with_index
     from tamis.engine.secondary_index.index_definition import without_index as without_index
@@ -40,10 +40,10 @@ else:
             "Work": "tamis.engine.secondary_index.index_build",
             "check_drop": "tamis.engine.secondary_index.index_definition",
             "check_use": "tamis.engine.secondary_index.index_definition",
-            "choose": "tamis.engine.secondary_index.index_choice",
-            "coverage": "tamis.engine.secondary_index.index_coverage",
-            "defined": "tamis.engine.secondary_index.index_definition",
-            "find": "tamis.engine.secondary_index.index_definition",
+            "choose_candidates": "tamis.engine.secondary_index.index_choice",
+            "compute_coverage": "tamis.engine.secondary_index.index_coverage",
+            "define_index": "tamis.engine.secondary_index.index_definition",
+            "find_index": "tamis.engine.secondary_index.index_definition",
             "for_load": "tamis.engine.secondary_index.index_upkeep",
             "read_shared": "tamis.engine.secondary_index.shared_lookup",
             "run_here": "tamis.engine.secondary_index.index_build",

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr import Call, Column
-from tamis.core.expr.evaluate import read as read_column
+from tamis.core.expr.evaluate import read_column
 from tamis.core.types import Field, Struct
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_writer import WriteSpec, sorted_batches, write_parts
 from tamis.engine.secondary_index.index_definition import schema_of
 from tamis.engine.secondary_index.index_segments import FOLDER
-from tamis.engine.secondary_index.indexed_paths import UNSURE, source, values
+from tamis.engine.secondary_index.indexed_paths import UNSURE, path_expression, path_values
 from tamis.errors import InvalidInput, StoreUnavailable
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Head, IndexDefinition
@@ -127,7 +127,7 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
         page_rows=PAGE_ROWS,
     )
     columns = tuple(
-        source(index, path, base)
+        path_expression(index, path, base)
         if path[-1] in index.by_path
         else Column(base.by_id[path[-1]].type, path, base.by_id[path[-1]].name)
         for path in index.columns
@@ -193,7 +193,7 @@ def entries_of(
             arrays, doubt = [], np.zeros(len(batch), dtype=np.bool_)
             for column, f in zip(spec.columns, target, strict=False):
                 if isinstance(column, Call):
-                    array, unknown = values(column, found, len(batch))
+                    array, unknown = path_values(column, found, len(batch))
                     doubt |= unknown
                 else:
                     array = read_column(found, column)

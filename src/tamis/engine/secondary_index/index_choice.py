@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr import Call, Expr, Moving, columns, supported
+from tamis.core.expr import Call, Expr, Moving, column_paths, is_supported
 from tamis.core.pruning import decide
 from tamis.core.pruning.decide import may_fail
 from tamis.core.pruning.implied_conjuncts import implied_conjuncts
 from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadCounters, evidence_of
 from tamis.engine.secondary_index.candidate_rows import Bools, Candidates
-from tamis.engine.secondary_index.index_coverage import Coverage, coverage
+from tamis.engine.secondary_index.index_coverage import Coverage, compute_coverage
 from tamis.engine.secondary_index.index_lookup import Lookup, TooMany
-from tamis.engine.secondary_index.index_segments import entries
+from tamis.engine.secondary_index.index_segments import live_entries
 from tamis.engine.secondary_index.index_use import IndexUse
-from tamis.engine.secondary_index.indexed_paths import UNSURE, keyed
+from tamis.engine.secondary_index.indexed_paths import UNSURE, with_index_columns
 from tamis.engine.secondary_index.lookup_cost import FEW_HITS, LookupBudget
 from tamis.engine.secondary_index.shared_lookup import SharedLookup
 from tamis.sizes import SIZES
@@ -63,7 +63,7 @@ class Outcome:
     """Whether all that was asked could be read."""
 
 
-def choose(
+def choose_candidates(
     snapshot: Snapshot,
     store: Store,
     conjuncts: Sequence[Expr],
@@ -117,7 +117,7 @@ class _Choice:
         named = self._use not in {"auto", "lookup", "plan"}
         self._forced = self._use != "auto"
         self._indexes = [i for i in snapshot.head.indexes if not named or i.name.lower() == self._use]
-        self._known = entries(snapshot)
+        self._known = live_entries(snapshot)
         self._covered: dict[str, Coverage] = {}
         self._first: dict[str, Lookup] = {}
         """Lookups created to compare indexes; reused if needed unchanged."""
@@ -168,14 +168,14 @@ class _Choice:
 
     def _on(self, index: IndexDefinition, expr: Expr) -> bool:
         """Whether an expression can run on the index's entries."""
-        paths = set(columns(self._said(index, expr))) - {(UNSURE,)}
+        paths = set(column_paths(self._said(index, expr))) - {(UNSURE,)}
         fixed = self._now[0] == self._now[1] or not any(isinstance(node, Moving) for node in expr.walk())
-        return bool(paths) and paths <= set(index.columns) and supported(expr) and fixed
+        return bool(paths) and paths <= set(index.columns) and is_supported(expr) and fixed
 
     def _said(self, index: IndexDefinition, expr: Expr) -> Expr:
         """Rewrite for the index's entries, where paths into documents are columns."""
         schema = self._snapshot.head.schema
-        return expr if schema is None else keyed(expr, index, schema)
+        return expr if schema is None else with_index_columns(expr, index, schema)
 
     def _usable(self, index: IndexDefinition) -> list[int]:
         """Return the conjuncts by which the index may drop rows: those before any other that can raise."""
@@ -205,7 +205,7 @@ class _Choice:
         if not lookup.opened():
             return inf
         answered = int(lookup.asked.sum())
-        named = {path for conjunct in mine for path in columns(conjunct)} - {(UNSURE,)}
+        named = {path for conjunct in mine for path in column_paths(conjunct)} - {(UNSURE,)}
         return self._budget(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
 
     def _lookup(self, covered: Coverage, mine: tuple[Expr, ...], wanted: Bools) -> Lookup:
@@ -347,7 +347,7 @@ class _Choice:
     def _budget(self, lookup: Lookup, mine: tuple[Expr, ...]) -> LookupBudget:
         """Return the rows, and bytes of the filter's columns, in the parts that the lookup covers."""
         head, asked = self._snapshot.head, lookup.asked
-        leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
+        leading = {path[0] for conjunct in mine for path in column_paths(conjunct)} - {UNSURE}
         share = len(leading) / max(len(head.schema.fields) if head.schema else 0, 1)
         return LookupBudget.of(self._parts.select(("rows", "bytes", "blocks")).filter(pa.array(asked)), share)
 
@@ -363,7 +363,7 @@ class _Choice:
 
     def _coverage(self, index: IndexDefinition) -> Coverage:
         if index.index_id not in self._covered:
-            found = self._covered[index.index_id] = coverage(self._snapshot, index, self._parts, self._known)
+            found = self._covered[index.index_id] = compute_coverage(self._snapshot, index, self._parts, self._known)
             if found.problem:
                 self._why.append(f"{index.name} cannot be read in part: {found.problem}")
         return self._covered[index.index_id]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.engine.secondary_index.index_definition import schemas_of
-from tamis.engine.secondary_index.index_segments import SCHEME, IndexSegment, entries
+from tamis.engine.secondary_index.index_segments import SCHEME, IndexSegment, live_entries
 from tamis.errors import TamisError
 from tamis.storage.commit_log import IndexDefinition, Snapshot
 
@@ -74,7 +74,7 @@ class Coverage:
         self.segments, self.missing = self.segments & ~gone, self.missing | gone
 
 
-def coverage(
+def compute_coverage(
     snapshot: Snapshot,
     index: IndexDefinition,
     parts: pa.Table,
@@ -96,7 +96,7 @@ def coverage(
     reasons: list[IndexSegment] = []
     damaged: list[tuple[IndexSegment, str]] = []
     ids: list[pa.Array] = []
-    for entry in entries(snapshot) if known is None else known:
+    for entry in live_entries(snapshot) if known is None else known:
         if entry.index_id != index.index_id:
             continue
         if entry.parts is None:

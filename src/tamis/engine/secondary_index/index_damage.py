@@ -16,7 +16,7 @@ from tamis.storage.files import PartRef
 from tamis.storage.files.file_check import Problem, checksum_problem, size_problem
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.object_cache import CACHE
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 
 
 def index_sizes(store: Store) -> dict[str, int]:
@@ -24,7 +24,7 @@ def index_sizes(store: Store) -> dict[str, int]:
     return {entry.path: entry.size for entry in store.list(FOLDER)}
 
 
-def damaged(
+def damaged_segments(
     store: Store, snapshot: Snapshot, built: Iterable[IndexSegment], listed: Mapping[str, int], *, data: bool
 ) -> dict[str, list[Problem]]:
     """Return the problems of the damaged index segments among ``built``, by id.
@@ -38,7 +38,7 @@ def damaged(
     todo: list[tuple[str, PartRef]] = []
     segments = [entry for entry in built if entry.parts is not None]
     for entry, (refs, problem) in zip(
-        segments, gather(store, lambda one: _listed_parts(snapshot, one), segments), strict=True
+        segments, gather_requests(store, lambda one: _listed_parts(snapshot, one), segments), strict=True
     ):
         wrong = [problem] if problem else [said for ref in refs if (said := size_problem(ref, listed))]
         if wrong:
@@ -46,13 +46,15 @@ def damaged(
         else:
             todo += [(entry.segment_id, ref) for ref in refs]
     if data:
-        for (segment, _), problem in zip(todo, gather(store, lambda one: _bytes(store, one[1]), todo), strict=True):
+        for (segment, _), problem in zip(
+            todo, gather_requests(store, lambda one: _bytes(store, one[1]), todo), strict=True
+        ):
             if problem is not None:
                 found.setdefault(segment, []).append(problem)
     return found
 
 
-def sentences(found: Mapping[str, Sequence[Problem]]) -> dict[str, str]:
+def damage_sentences(found: Mapping[str, Sequence[Problem]]) -> dict[str, str]:
     """Return one sentence per damaged index segment, as listings show it."""
     return {
         segment: f"{problems[0][1]} of the index is damaged: {problems[0][2]} Call repair_index."

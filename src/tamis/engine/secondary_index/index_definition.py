@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tamis.core.types import BOOLEAN, INTEGER, NULL, VARIANT, Field, Map, Schema, String, Struct
 from tamis.core.types.logical import BINARY_COLLATION
-from tamis.engine.secondary_index.indexed_paths import UNSURE, fits, parsed, shown, type_of
+from tamis.engine.secondary_index.indexed_paths import UNSURE, parse_indexed_path, path_fits, path_text, type_of
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.storage.commit_log import Head, IndexDefinition, IndexPath
 from tamis.storage.object_store.lru_cache import LruCache
@@ -29,7 +29,7 @@ WAYS = ("auto", "off", "lookup", "plan")
 """The values of ``tamis.index.use`` besides index names; therefore not valid as index names."""
 
 
-def defined(head: Head, name: str, columns: Sequence[str] | str, build: str, version: int) -> IndexDefinition:
+def define_index(head: Head, name: str, columns: Sequence[str] | str, build: str, version: int) -> IndexDefinition:
     """Define an index of ``columns`` (names, dotted for struct fields).
 
     Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the invalid argument.
@@ -75,7 +75,7 @@ def _found(schema: Schema, name: str, at: int) -> tuple[tuple[int, ...], IndexPa
     try:
         return _path(schema, name), None
     except NotFound:
-        into = parsed(schema, name, at)
+        into = parse_indexed_path(schema, name, at)
         if into is None:
             raise
         return into
@@ -119,7 +119,7 @@ def _unfit(name: str, why: str) -> InvalidInput:
     )
 
 
-def find(head: Head, name: str) -> IndexDefinition:
+def find_index(head: Head, name: str) -> IndexDefinition:
     """Return the index ``name``, ignoring case.
 
     Raises ``NotFound`` (``INDEX_NOT_FOUND``) listing the indexes.
@@ -186,7 +186,7 @@ def schema_of(index: IndexDefinition, schema: Schema) -> Schema | None:
             if (
                 document is None
                 or schema.paths.get(path[-2]) != path[:-1]
-                or not fits(document, index.by_path[path[-1]])
+                or not path_fits(document, index.by_path[path[-1]])
             ):
                 return None
             fields.append(Field(f"c{path[-1]}", type_of(index.by_path[path[-1]]), True, path[-1]))
@@ -215,7 +215,7 @@ def schemas_of(index: IndexDefinition, head: Head) -> Mapping[int, Schema]:
     return found[1]
 
 
-def names(index: IndexDefinition, head: Head) -> list[str]:
+def indexed_names(index: IndexDefinition, head: Head) -> list[str]:
     """Return the current names of the indexed columns.
 
     Paths have the form ``body:user.id::bigint``; dropped columns are ``#id``.
@@ -226,6 +226,6 @@ def names(index: IndexDefinition, head: Head) -> list[str]:
         return ".".join(known[i].name if i in known else f"#{i}" for i in ids)
 
     return [
-        shown(index, path, called(path[:-1]), head.schema) if path[-1] in index.by_path else called(path)
+        path_text(index, path, called(path[:-1]), head.schema) if path[-1] in index.by_path else called(path)
         for path in index.columns
     ]

@@ -24,7 +24,7 @@ from tamis.engine.part_reader import ReadCounters, ReadSpec, evidence_of, read_p
 from tamis.engine.secondary_index.candidate_rows import Bools, Candidates, Ints
 from tamis.engine.secondary_index.index_coverage import Coverage
 from tamis.engine.secondary_index.index_definition import PART, ROW, schemas_of
-from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, Narrowed, narrowed
+from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, Narrowed, narrow_index_part
 from tamis.engine.secondary_index.index_upkeep import refs_of
 from tamis.engine.secondary_index.indexed_paths import UNSURE
 from tamis.engine.secondary_index.lookup_cost import Estimate
@@ -35,7 +35,7 @@ from tamis.storage.commit_log import Snapshot
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.lru_cache import LruCache
-from tamis.storage.object_store.metadata_union import stack
+from tamis.storage.object_store.metadata_union import stack_tables
 from tamis.world import new_id
 
 FEW_ROWS = SIZES.index_few_rows
@@ -140,7 +140,7 @@ class Lookup:
                     self.covered.lose(at, error)
                     continue
                 tables.append(one.append_column("entry", pa.array(np.full(len(one), at, dtype=np.int64))))
-            table = stack(tables).combine_chunks() if tables else pa.table({})
+            table = stack_tables(tables).combine_chunks() if tables else pa.table({})
             if not self.covered.unread:
                 _manifests.put(key, table, table.nbytes)
         return table
@@ -171,7 +171,7 @@ class Lookup:
         """Narrow an index part; small ones and those that match entirely are kept whole."""
         if not self.by_statistics or ref.all_match or ref.rows <= WHOLE_ROWS:
             return Narrowed(ref, 1, ref.bytes)
-        return narrowed(self.store, ref, self.schemas, self._ids, self._flat, self.now, counters)
+        return narrow_index_part(self.store, ref, self.schemas, self._ids, self._flat, self.now, counters)
 
     def run(self, limit: int | None) -> Candidates:
         """Return the candidates in the parts whose index segments can be read.

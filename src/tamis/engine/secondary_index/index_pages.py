@@ -19,7 +19,7 @@ from tamis.engine.part_reader import ReadCounters, block_evidence, page_evidence
 from tamis.engine.secondary_index.candidate_rows import Bools, Ints
 from tamis.engine.secondary_index.index_definition import PART, ROW
 from tamis.sizes import SIZES
-from tamis.storage.commit_log.deletion_vectors import vector
+from tamis.storage.commit_log.deletion_vectors import serialize_vector
 from tamis.storage.files import PartRef, open_part
 from tamis.storage.object_store import Store
 
@@ -38,7 +38,7 @@ class Narrowed:
     """The estimated cost of reading it."""
 
 
-def narrowed(
+def narrow_index_part(
     store: Store,
     ref: PartRef,
     schemas: Mapping[int, Schema],
@@ -78,4 +78,4 @@ def _rows(starts: Ints, sizes: Ints, alive: Bools) -> bytes:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], alive, [False]]).astype(np.int8)))
     for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         rows.add_range(int(starts[first]), int(starts[end - 1] + sizes[end - 1]))
-    return vector(rows)
+    return serialize_vector(rows)

@@ -20,8 +20,8 @@ from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import PART_COLUMNS, Snapshot
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep
-from tamis.storage.object_store.metadata_union import wanted
+from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep_rows
+from tamis.storage.object_store.metadata_union import wanted_columns
 from tamis.world import new_id, world
 
 INLINE_COVERS = SIZES.index_inline_covers
@@ -62,13 +62,15 @@ class IndexSegment:
     def manifest(self, store: Store, ids: frozenset[int]) -> pa.Table:
         """Return the index parts: ``PART_COLUMNS`` and the statistics of ``ids``. Raises ``CorruptData``."""
         assert self.parts is not None
-        return self.parts.read(store, lambda names: wanted(names, PART_COLUMNS, ids))
+        return self.parts.read(store, lambda names: wanted_columns(names, PART_COLUMNS, ids))
 
 
-def built(store: Store, index_id: str, schema_id: int, manifest: pa.Table, covers: Sequence[str]) -> dict[str, Any]:
+def built_entry(
+    store: Store, index_id: str, schema_id: int, manifest: pa.Table, covers: Sequence[str]
+) -> dict[str, Any]:
     """Return the entry of an index segment whose parts are durable."""
     segment_id = new_id()
-    at_rest = keep(store, [manifest], manifest.schema, _path(segment_id, "parts"))
+    at_rest = keep_rows(store, [manifest], manifest.schema, _path(segment_id, "parts"))
     return {
         "segment_id": segment_id,
         "index_id": index_id,
@@ -83,7 +85,7 @@ def built(store: Store, index_id: str, schema_id: int, manifest: pa.Table, cover
     }
 
 
-def unbuilt(store: Store, index_id: str, covers: Sequence[str], reason: str) -> dict[str, Any]:
+def unbuilt_entry(store: Store, index_id: str, covers: Sequence[str], reason: str) -> dict[str, Any]:
     """Return an entry that records why these base parts are not covered."""
     segment_id = new_id()
     return {
@@ -99,7 +101,7 @@ def covers_json(store: Store, segment_id: str, covers: Sequence[str]) -> Any:
     """Return base part ids in the form an entry stores."""
     if len(covers) <= INLINE_COVERS:
         return list(covers)
-    return keep(
+    return keep_rows(
         store, [pa.table([pa.array(covers, pa.string())], schema=_COVERS)], _COVERS, _path(segment_id, "covers")
     ).to_json()
 
@@ -107,7 +109,7 @@ def covers_json(store: Store, segment_id: str, covers: Sequence[str]) -> Any:
 def with_covers(store: Store, entry: IndexSegment, covers: Sequence[str]) -> dict[str, Any]:
     """Return a new entry for the same index parts, or of the same reason, with other base parts at the same places."""
     if entry.parts is None:
-        return unbuilt(store, entry.index_id, covers, entry.reason or "")
+        return unbuilt_entry(store, entry.index_id, covers, entry.reason or "")
     segment_id = new_id()
     return {
         "segment_id": segment_id,
@@ -132,7 +134,7 @@ def renamed_covers(
     """
     old, new = pa.array(list(names), pa.string()), pa.array(list(names.values()), pa.string())
     add, remove = [], []
-    for entry in entries(snapshot):
+    for entry in live_entries(snapshot):
         try:
             covers = entry.covers(store)
         except TamisError:
@@ -149,7 +151,7 @@ def _path(segment_id: str, table: str) -> str:
     return f"_tamis/manifest/{segment_id}.index.{table}.parquet"
 
 
-def entries(snapshot: Snapshot) -> list[IndexSegment]:
+def live_entries(snapshot: Snapshot) -> list[IndexSegment]:
     """Return the live entries of all indexes, oldest first, ignoring unintelligible ones."""
     found = (_parsed(text) for text in snapshot.index_segments["detail"].to_pylist())
     return [entry for entry in found if entry is not None]

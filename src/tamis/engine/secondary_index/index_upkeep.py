@@ -26,9 +26,9 @@ from tamis.engine.secondary_index.index_build import (
     raise_planned_failure,
     run_here,
 )
-from tamis.engine.secondary_index.index_coverage import coverage
+from tamis.engine.secondary_index.index_coverage import compute_coverage
 from tamis.engine.secondary_index.index_definition import PART, schemas_of
-from tamis.engine.secondary_index.index_segments import IndexSegment, built, entries, unbuilt
+from tamis.engine.secondary_index.index_segments import IndexSegment, built_entry, live_entries, unbuilt_entry
 from tamis.errors import CorruptData, NotFound, TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Head, IndexDefinition, Snapshot
@@ -68,10 +68,10 @@ def _attempt(
     store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], mode: str, run: Run
 ) -> dict[str, Any]:
     try:
-        return entry(store, head, index, refs, mode, run)
+        return build_entry(store, head, index, refs, mode, run)
     except Exception as error:  # noqa: BLE001  # a failed build must not fail the load
         reason = error.message if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
-        return unbuilt(store, index.index_id, [ref.part_id for ref in refs], f"{FAILED}{reason[:500]}")
+        return unbuilt_entry(store, index.index_id, [ref.part_id for ref in refs], f"{FAILED}{reason[:500]}")
 
 
 def caught_up(
@@ -87,7 +87,7 @@ def caught_up(
     ``broken``: ids of indexes whose builds fail now; these are not tried. Returns the entries to add, and the
     ids of the recorded failures that are settled. A build that fails again changes nothing.
     """
-    known = entries(snapshot)
+    known = live_entries(snapshot)
     failures = [e for e in known if e.parts is None and (e.reason or "").startswith(FAILED)]
     indexes = {e.index_id for e in failures} - set(broken)
     add, remove = list[dict[str, Any]](), list[str]()
@@ -99,10 +99,12 @@ def caught_up(
         with suppress(Exception):  # the failures stay recorded, and the next load tries again
             mine = _readable_covers(store, [e for e in failures if e.index_id == index.index_id])
             failed = pc.is_in(ids, value_set=pa.concat_arrays([covers for _, covers in mine]))
-            todo = np.flatnonzero((coverage(snapshot, index, parts, known).holder < 0) & failed.to_numpy(False))
+            todo = np.flatnonzero((compute_coverage(snapshot, index, parts, known).holder < 0) & failed.to_numpy(False))
             now = max(int(np.searchsorted(np.cumsum(sizes[todo]), most_bytes, side="right")), 1)
             if len(todo):
-                add.append(entry(store, snapshot.head, index, refs_of(parts.take(pa.array(todo[:now]))), mode, run))
+                add.append(
+                    build_entry(store, snapshot.head, index, refs_of(parts.take(pa.array(todo[:now]))), mode, run)
+                )
             left = ids.take(pa.array(todo[now:]))
             remove += [at for at, covers in mine if not pc.any(pc.is_in(covers, value_set=left)).as_py()]
     return add, remove
@@ -117,7 +119,7 @@ def _readable_covers(store: Store, failures: Sequence[IndexSegment]) -> list[tup
     return found
 
 
-def entry(
+def build_entry(
     store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], mode: str = "", run: Run = run_here
 ) -> dict[str, Any]:
     """Build an index segment that covers ``refs``; return its entry.
@@ -127,7 +129,7 @@ def entry(
     raise_planned_failure(index, mode)
     spec = build_spec(store, head, index)
     manifest = _stacked(run(Build(list(enumerate(refs)), spec)))
-    return built(store, index.index_id, spec.write.schema.schema_id, manifest, [ref.part_id for ref in refs])
+    return built_entry(store, index.index_id, spec.write.schema.schema_id, manifest, [ref.part_id for ref in refs])
 
 
 def _stacked(manifests: Sequence[pa.Table]) -> pa.Table:
@@ -149,12 +151,12 @@ def small_segments(snapshot: Snapshot, index: IndexDefinition) -> list[IndexSegm
         return []
     return [
         e
-        for e in entries(snapshot)
+        for e in live_entries(snapshot)
         if e.index_id == index.index_id and e.parts is not None and e.rows <= SMALL_ROWS and e.schema_id in schemas
     ]
 
 
-def merged(
+def merge_small(
     snapshot: Snapshot, index: IndexDefinition, small: Sequence[IndexSegment], run: Run = run_here
 ) -> Merged | None:
     """Merge the index segments ``small`` of ``index`` if there are enough of them; None if not.
@@ -165,7 +167,7 @@ def merged(
         return None
     store = snapshot.store
     parts = snapshot.parts(None, frozenset())
-    found = coverage(snapshot, index, parts, small)
+    found = compute_coverage(snapshot, index, parts, small)
     ids = parts["part_id"].combine_chunks()
     sources, covers = [], list[str]()
     for at, segment in enumerate(found.built):
@@ -181,7 +183,7 @@ def merged(
     schemas = schemas_of(index, snapshot.head)
     read = ReadSpec(url=store.url, storage_options=dict(store.options), schema=write.schema, part_schemas=schemas)
     manifest = _stacked(run(Merge(sources, read, write)))
-    return Merged(built(store, index.index_id, write.schema.schema_id, manifest, covers), gone)
+    return Merged(built_entry(store, index.index_id, write.schema.schema_id, manifest, covers), gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +221,12 @@ class Merge:
                 yield moved if (ordinals >= 0).all() else moved.filter(pa.array(ordinals >= 0))
 
 
-def settled(snapshot: Snapshot) -> tuple[str, ...]:
+def obsolete_entries(snapshot: Snapshot) -> tuple[str, ...]:
     """Return obsolete entries: of dropped indexes, of removed base parts, or reasons for covered parts."""
     parts = snapshot.parts(None, frozenset())
-    known = entries(snapshot)
+    known = live_entries(snapshot)
     live = set(parts["part_id"].to_pylist())
-    indexes = {index.index_id: coverage(snapshot, index, parts, known) for index in snapshot.head.indexes}
+    indexes = {index.index_id: compute_coverage(snapshot, index, parts, known) for index in snapshot.head.indexes}
     out = []
     for e in known:
         found = indexes.get(e.index_id)

@@ -35,7 +35,7 @@ _ZONES = ("UTC", "+13:37")
 _SAID = re.compile(r"(?P<column>[^:]+):(?P<path>[^:].*?)(?:::(?P<type>[^:]+))?")
 
 
-def parsed(schema: Schema, text: str, at: int) -> tuple[tuple[int, ...], IndexPath] | None:
+def parse_indexed_path(schema: Schema, text: str, at: int) -> tuple[tuple[int, ...], IndexPath] | None:
     """Parse an indexed path to its id path and definition; None if ``text`` is not a path.
 
     Accepts ``body:user.id::bigint`` and ``get_json_object(body, '$.user.id')``. Raises ``NotFound``, and
@@ -87,7 +87,7 @@ def _names(text: str) -> tuple[str, ...]:
     return Column(STRING, (), text).path
 
 
-def split(text: str) -> list[str]:
+def split_definitions(text: str) -> list[str]:
     """Split at commas outside parentheses and quotes: ``body:price::decimal(10,2), day``."""
     return [part.strip() for part in _BETWEEN.findall(text) if part.strip()]
 
@@ -96,12 +96,12 @@ def type_of(path: IndexPath) -> DataType:
     return type_from_json(json.loads(path.type))
 
 
-def fits(document: Field, path: IndexPath) -> bool:
+def path_fits(document: Field, path: IndexPath) -> bool:
     """Whether a document column is still of a type that the path applies to."""
     return document.type == VARIANT or (isinstance(document.type, String) and type_of(path) == STRING)
 
 
-def shown(index: IndexDefinition, path: tuple[int, ...], document: str, schema: Schema | None) -> str:
+def path_text(index: IndexDefinition, path: tuple[int, ...], document: str, schema: Schema | None) -> str:
     """Format a path in user syntax."""
     known = index.by_path[path[-1]]
     said = f"{document}:{known.path.removeprefix('$').removeprefix('.')}"
@@ -109,7 +109,7 @@ def shown(index: IndexDefinition, path: tuple[int, ...], document: str, schema: 
     return f"{said}::{type_of(known)}" if variant else said
 
 
-def source(index: IndexDefinition, path: tuple[int, ...], schema: Schema) -> Call:
+def path_expression(index: IndexDefinition, path: tuple[int, ...], schema: Schema) -> Call:
     """Return the expression whose values a build stores."""
     known, field = index.by_path[path[-1]], schema.by_id[path[-2]]
     column = Column(field.type, path[:-1], field.name)
@@ -118,7 +118,7 @@ def source(index: IndexDefinition, path: tuple[int, ...], schema: Schema) -> Cal
     return Call(type_of(known), function, (column, Literal(STRING, known.path)), Mode.ANSI, zone)
 
 
-def values(call: Call, batch: Any, length: int) -> tuple[pa.Array, np.ndarray[Any, np.dtype[np.bool_]]]:
+def path_values(call: Call, batch: Any, length: int) -> tuple[pa.Array, np.ndarray[Any, np.dtype[np.bool_]]]:
     """Return the values of a path, and a mask of unsure ones (stored as NULL)."""
     with spark_decides():
         first, *others = (
@@ -140,12 +140,12 @@ def _whole(values_: Any) -> pa.Array:
     return values_.combine_chunks() if isinstance(values_, pa.ChunkedArray) else values_
 
 
-def keyed(expr: Expr, index: IndexDefinition, schema: Schema) -> Expr:
+def with_index_columns(expr: Expr, index: IndexDefinition, schema: Schema) -> Expr:
     """Replace indexed paths in ``expr`` by index columns; rows flagged as unsure are kept."""
     if not index.paths:
         return expr
     keys = {
-        asked_path(source(index, path, schema)): path
+        asked_path(path_expression(index, path, schema)): path
         for path in index.columns
         if path[-1] in index.by_path and path[-2] in schema.by_id
     }

@@ -23,9 +23,9 @@ from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.secondary_index.candidate_rows import Ints
 from tamis.engine.secondary_index.index_definition import PART, ROW
-from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, narrowed
+from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, narrow_index_part
 from tamis.errors import TamisError
-from tamis.storage.commit_log.deletion_vectors import bitmap, ordinals
+from tamis.storage.commit_log.deletion_vectors import read_bitmap, row_ordinals
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import open_store
 from tamis.storage.object_store.lru_cache import LruCache
@@ -93,7 +93,7 @@ class SharedLookup:
             yield from read(ref, spec, counters)
             return
         if ref.deletion:
-            live = ~np.isin(rows, ordinals(bitmap(ref.deletion, ref.part_id)))
+            live = ~np.isin(rows, row_ordinals(read_bitmap(ref.deletion, ref.part_id)))
             rows, values = rows[live], values.filter(pa.array(live)) if values.num_columns else values
         if self._suffices(spec) and ref.window is None:
             counters.rows_total += ref.live_rows
@@ -147,7 +147,7 @@ class SharedLookup:
         spec, now = self.read, self.read.now_micros or 0
         ids = {f.id for schema in spec.part_schemas.values() for f in schema} - {PART, ROW}
         store = open_store(spec.url, spec.storage_options)
-        return narrowed(store, part, spec.part_schemas, ids, spec.conjuncts, (now, now), cost).ref
+        return narrow_index_part(store, part, spec.part_schemas, ids, spec.conjuncts, (now, now), cost).ref
 
     def _read(self, at: int, counters: ReadCounters) -> Found:
         cost = ReadCounters()
@@ -178,7 +178,7 @@ def _bare(length: int) -> pa.RecordBatch:
 def _serialized(rows: Ints, ref: PartRef) -> bytes:
     """Serialize the rows as candidates, intersected with another index's candidates."""
     chosen = BitMap(rows.astype(np.uint32))
-    return bytes((chosen if ref.candidates is None else chosen & bitmap(ref.candidates, ref.part_id)).serialize())
+    return bytes((chosen if ref.candidates is None else chosen & read_bitmap(ref.candidates, ref.part_id)).serialize())
 
 
 def read_shared(

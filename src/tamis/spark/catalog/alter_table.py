@@ -18,13 +18,13 @@ from tamis.engine.operations.schema.alter import Alteration
 from tamis.spark.catalog.create_table import user_properties
 from tamis.spark.catalog.spark_constraints import asked_constraint
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
 
 
-def alteration(bridge: Bridge, store: Store, snapshot: Snapshot, changes: Any) -> Alteration:
+def requested_alteration(bridge: Bridge, store: Store, snapshot: Snapshot, changes: Any) -> Alteration:
     """The alteration that the Java ``changes`` describe.
 
     Raises ``InvalidInput`` (``UNSUPPORTED_STATEMENT``) naming an unsupported change.
@@ -32,14 +32,14 @@ def alteration(bridge: Bridge, store: Store, snapshot: Snapshot, changes: Any) -
     found = Alteration(store, snapshot)
     kinds = [change.getClass().getSimpleName() for change in changes]
     if snapshot.schema is not None and kinds.count("DeleteColumn") >= len(snapshot.schema) and "AddColumn" in kinds:
-        raise unsupported(
+        raise unsupported_statement(
             "ALTER TABLE (REPLACE COLUMNS)",
             "Say which columns to add, drop, rename or widen; CREATE OR REPLACE TABLE begins anew.",
         )
     for change in changes:
         kind = change.getClass().getSimpleName()
         if kind not in _STEPS:
-            raise unsupported(f"ALTER TABLE ({kind})", "Create a table as it should be and INSERT INTO it.")
+            raise unsupported_statement(f"ALTER TABLE ({kind})", "Create a table as it should be and INSERT INTO it.")
         _STEPS[kind](bridge, found, change)
     return found
 
@@ -70,7 +70,7 @@ def _retype(bridge: Bridge, found: Alteration, change: Any) -> None:
 
 def _relax(bridge: Bridge, found: Alteration, change: Any) -> None:
     if not change.nullable():
-        raise unsupported("ALTER COLUMN … SET NOT NULL", "Add a new column.")
+        raise unsupported_statement("ALTER COLUMN … SET NOT NULL", "Add a new column.")
     found.drop_not_null(bridge.texts(change.fieldNames()))
 
 
@@ -106,7 +106,9 @@ def _set(_: Bridge, found: Alteration, change: Any) -> None:
         return
     checked = user_properties({change.property(): change.value()})
     if not checked:
-        raise unsupported(f"Setting the property {change.property()!r}", "It is chosen when the table is created.")
+        raise unsupported_statement(
+            f"Setting the property {change.property()!r}", "It is chosen when the table is created."
+        )
     found.set_properties(checked)
 
 

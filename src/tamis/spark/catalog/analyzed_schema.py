@@ -13,15 +13,15 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from tamis.core.schema import fence
+from tamis.core.schema import fence_reader
 from tamis.core.types import DataType, Field, Schema, Struct
 from tamis.core.types.logical import with_children
 from tamis.errors import SchemaFenced
-from tamis.spark.jvm_bridge.spark_types import FIELD_ID, SCHEMA_ID, pruned
+from tamis.spark.jvm_bridge.spark_types import FIELD_ID, SCHEMA_ID, pruned_schema
 from tamis.storage.commit_log import Head
 
 
-def captured(head: Head, current: Schema, required: dict[str, Any], analysed: Iterable[int] = ()) -> Schema:
+def captured_schema(head: Head, current: Schema, required: dict[str, Any], analysed: Iterable[int] = ()) -> Schema:
     """``current`` with its columns named as in ``required``, Spark's struct as JSON.
 
     ``analysed``: ids of the schemas under which the plan may have been analysed, used if Spark has kept no
@@ -46,7 +46,7 @@ def captured(head: Head, current: Schema, required: dict[str, Any], analysed: It
     _check_one_meaning([reader for _, reader in readers])
     earlier = [(then, reader) for then, reader in readers if then is not current]
     for _, reader in earlier:
-        fence(current, head.dropped, reader)
+        fence_reader(current, head.dropped, reader)
     return replace(current, fields=_named_as(current.fields, earlier[-1][0].fields)) if earlier else current
 
 
@@ -56,7 +56,7 @@ def _reader(schema: Schema, required: dict[str, Any]) -> Schema | None:
     It lacks one of the names, or gives it to another field than the one whose id Spark has kept.
     """
     try:
-        reader = pruned(schema, required)
+        reader = pruned_schema(schema, required)
     except LookupError:
         return None
     return reader if all(_has_id(f, kept) for f, kept in zip(reader, required["fields"], strict=True)) else None

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
-from tamis.spark.catalog.alter_table import alteration
+from tamis.spark.catalog.alter_table import requested_alteration
 from tamis.spark.catalog.change_feeds import ChangeFeeds
-from tamis.spark.catalog.create_table import Definition, definition, inherited, new_head
+from tamis.spark.catalog.create_table import Definition, inherited_definition, new_head, requested_definition
 from tamis.spark.catalog.local_rows import LocalTable
 from tamis.spark.catalog.namespaces import Namespaces
 from tamis.spark.catalog.spark_constraints import has_constraints
@@ -37,7 +37,7 @@ Names = tuple[str, ...]
 T = TypeVar("T")
 
 
-def interfaces(bridge: Bridge) -> tuple[str, ...]:
+def catalog_interfaces(bridge: Bridge) -> tuple[str, ...]:
     """The Java interfaces of every catalog of ours: with views, where this Spark has catalogs of both."""
     return (*_INTERFACES, RELATIONS) if bridge.has_class(RELATIONS) else _INTERFACES
 
@@ -136,16 +136,16 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
     # ``given`` is a TableInfo, or what Spark 4.0 passes: columns, partitioning and properties.
 
     def createTable(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
-        return self._created(self.bridge.identifier(identifier), definition(self.bridge, *given))
+        return self._created(self.bridge.identifier(identifier), requested_definition(self.bridge, *given))
 
     def createTableLike(self, identifier: Any, info: Any, source: Any) -> Any:  # noqa: N802  # Spark's name
         """Create a table like ``source``, whose columns and clustering are in ``info``.
 
         Properties, comment and format of a Tamis table are inherited unless the statement gives them.
         """
-        asked, origin = definition(self.bridge, info), self.bridge.target(source)
+        asked, origin = requested_definition(self.bridge, info), self.bridge.target(source)
         if isinstance(origin, SparkTable):
-            asked = inherited(asked, origin.head, self.bridge.dict(info.properties()))
+            asked = inherited_definition(asked, origin.head, self.bridge.dict(info.properties()))
         return self._created(self.bridge.identifier(identifier), asked)
 
     def _created(self, names: Names, asked: Definition) -> Any:
@@ -155,15 +155,15 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
 
     def stageCreate(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
-        return self._staged_new(names, definition(self.bridge, *given)).java()
+        return self._staged_new(names, requested_definition(self.bridge, *given)).java()
 
     def stageReplace(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
-        return self._staged_replacement(names, definition(self.bridge, *given)).java()
+        return self._staged_replacement(names, requested_definition(self.bridge, *given)).java()
 
     def stageCreateOrReplace(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
-        asked = definition(self.bridge, *given)
+        asked = requested_definition(self.bridge, *given)
         staged = self._staged_replacement if self.warehouse.is_table(names) else self._staged_new
         return staged(names, asked).java()
 
@@ -230,7 +230,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
     def alterTable(self, identifier: Any, changes: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
         store, snapshot = self.open(names)
-        snapshot = alteration(self.bridge, store, snapshot, changes).commit()
+        snapshot = requested_alteration(self.bridge, store, snapshot, changes).commit()
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
     def within(self, names: Names) -> Names:

@@ -16,13 +16,13 @@ from tamis.engine.operations import FeedForm
 from tamis.engine.operations.rows.change_feed import changes_of, feed_spec
 from tamis.engine.operations.rows.change_images import key_columns
 from tamis.engine.operations.rows.feed_columns import feed_schema
-from tamis.engine.scan.query_instants import micros
+from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.executors.change_task import ChangeRead, change_tasks
-from tamis.spark.executors.partitions import Sizes, pack
+from tamis.spark.executors.partitions import Sizes, pack_tasks
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import to_spark
-from tamis.spark.jvm_bridge.wire_format import items
+from tamis.spark.jvm_bridge.wire_format import list_items
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.scan.python_source import python_reader
 from tamis.storage.commit_log import Snapshot, load
@@ -123,12 +123,12 @@ class ChangeFeedScan:
 
     def planInputPartitions(self) -> Any:  # noqa: N802  # Spark's name
         table = self.table
-        flat = items(table.bridge.helper("ScanBuilders").settings("tamis."))
+        flat = list_items(table.bridge.helper("ScanBuilders").settings("tamis."))
         sizes = Sizes.of(dict(zip(flat[::2], flat[1::2], strict=True)))
         found = (
             changes_of(table.store, table.first, table.last, table.form) if table.first <= table.last.version else ()
         )
-        return table.bridge.helper("Partitions").python(pack(change_tasks(found, sizes.largest)))
+        return table.bridge.helper("Partitions").python(pack_tasks(change_tasks(found, sizes.largest)))
 
     def createReaderFactory(self) -> Any:  # noqa: N802  # Spark's name
         table = self.table
@@ -143,7 +143,7 @@ def change_feed(bridge: Bridge, store: Store, given: Mapping[str, Any], zone: st
     without an offset are in ``zone``. Raises ``InvalidInput`` and ``NotFound``.
     """
     first, last = _first(store, given, zone), _last(store, given, zone)
-    times = [micros(given[k.lower()], zone, name=k) for k in _TIMES if k.lower() in given]
+    times = [instant_micros(given[k.lower()], zone, name=k) for k in _TIMES if k.lower() in given]
     if times != sorted(times):
         raise _bad("startingTimestamp", "startingTimestamp is after endingTimestamp.", "Give the older time first.")
     if first > last.version + ("endingversion" not in given):
@@ -167,7 +167,7 @@ def _first(store: Store, given: Mapping[str, Any], zone: str) -> int:
         raise _bad("startingVersion", "A change feed cannot begin at 'latest'.", "Give the number of a version.")
     if version is not None:
         return int(version)
-    return first_after(store, micros(instant, zone, name="startingTimestamp") - 1)
+    return first_after(store, instant_micros(instant, zone, name="startingTimestamp") - 1)
 
 
 def first_after(store: Store, instant: int) -> int:
@@ -185,7 +185,7 @@ def _last(store: Store, given: Mapping[str, Any], zone: str) -> Snapshot:
     if version is not None and instant is not None:
         raise _bad("endingVersion", "Both endingVersion and endingTimestamp are given.", "Give one of them.")
     if instant is not None:
-        return load(store, timestamp_micros=micros(instant, zone, name="endingTimestamp"))
+        return load(store, timestamp_micros=instant_micros(instant, zone, name="endingTimestamp"))
     return load(store, version)
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.change_feed_table import ChangeFeedTable, change_feed
-from tamis.spark.catalog.changelog import changelog
+from tamis.spark.catalog.changelog import read_changelog
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import Use, read_options
 from tamis.storage.commit_log import Snapshot
@@ -39,7 +39,7 @@ class ChangeFeeds:
     def loadChangelog(self, identifier: Any, context: Any, options: Any) -> Any:  # noqa: N802  # Spark's name
         """Return the changes that ``CHANGES FROM …`` or ``spark.read.changes`` asks for (Spark 4.2)."""
         store, _ = self.open(self.bridge.identifier(identifier))
-        return changelog(self.bridge, store, context, options).java()
+        return read_changelog(self.bridge, store, context, options).java()
 
     def feed(self, names: tuple[str, ...], context: Any, options: Any) -> ChangeFeedTable | None:
         """Return the change feed of a table; None if ``options`` do not ask for one, or Spark wants to write.

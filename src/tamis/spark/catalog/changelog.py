@@ -64,7 +64,7 @@ class Changelog:
         return self.feed.newScanBuilder(options)
 
 
-def changelog(bridge: Bridge, store: Store, context: Any, options: Any) -> Changelog:
+def read_changelog(bridge: Bridge, store: Store, context: Any, options: Any) -> Changelog:
     """Return the changes that Spark's ``ChangelogContext`` describes. Raises ``InvalidInput`` and ``NotFound``."""
     given = read_options(bridge.dict(options.asCaseSensitiveMap()), {Use.CHANGES}, by_path=False)
     keys = tuple(split_list(given.get("keycolumns", "")))

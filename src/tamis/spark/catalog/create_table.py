@@ -8,14 +8,14 @@ from typing import Any
 
 from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.types import Field, Generation, Identity, Schema
-from tamis.engine.operations.schema.constraint_definitions import Asked, added
+from tamis.engine.operations.schema.constraint_definitions import Asked, with_constraint
 from tamis.engine.scan import check_places, check_properties
 from tamis.engine.scan.scan_options import PREFIX
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.generated_properties import COMPUTED, with_generated
 from tamis.spark.catalog.spark_constraints import asked_constraint
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.options.source_options import Use, read_options
 from tamis.storage.commit_log import Constraint, Head, next_schema
@@ -42,7 +42,7 @@ class Definition:
     constraints: tuple[Asked, ...] = ()
 
 
-def definition(bridge: Bridge, *asked: Any) -> Definition:
+def requested_definition(bridge: Bridge, *asked: Any) -> Definition:
     """Read a Java ``TableInfo``; or the columns (or schema), partitioning and properties that Spark 4.0 passes.
 
     Raises ``InvalidInput`` naming an unsupported type, clause or property.
@@ -56,9 +56,9 @@ def definition(bridge: Bridge, *asked: Any) -> Definition:
     given = bridge.dict(properties)
     provider = given.get("provider", "tamis").lower()
     if provider != "tamis" and provider != _default_source(bridge):
-        raise unsupported(f"USING {given['provider']}", "Write USING tamis, or leave it out.")
+        raise unsupported_statement(f"USING {given['provider']}", "Write USING tamis, or leave it out.")
     if "location" in given and given.get("is_managed_location") != "true":
-        raise unsupported(
+        raise unsupported_statement(
             "LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there."
         )
     return Definition(
@@ -93,7 +93,7 @@ def _computed(field: Field, column: Any, zone: str, ansi: bool) -> Field:
     return replace(field, identity=Identity(int(numbers.getStart()), int(numbers.getStep()), always))
 
 
-def inherited(asked: Definition, source: Head, given: Mapping[str, str]) -> Definition:
+def inherited_definition(asked: Definition, source: Head, given: Mapping[str, str]) -> Definition:
     """``asked`` by CREATE TABLE LIKE, completed from ``source``. ``given``: the statement's properties."""
     known = {} if source.schema is None else {f.name: f for f in source.schema if f.computed}
     fields = tuple(
@@ -172,7 +172,7 @@ def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
     columns: list[tuple[str, ...]] = []
     for transform in transforms:
         if transform.name().lower() != "cluster_by":
-            raise unsupported(
+            raise unsupported_statement(
                 f"PARTITIONED BY ({transform.toString()})",
                 "Write CLUSTER BY (columns): parts are skipped by their statistics.",
             )
@@ -203,5 +203,5 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
     check_places(asked.properties, after.schemas)
     constraints: tuple[Constraint, ...] = ()
     for one in asked.constraints:
-        constraints = added(constraints, one, schema)
+        constraints = with_constraint(constraints, one, schema)
     return with_constraints(after, constraints)

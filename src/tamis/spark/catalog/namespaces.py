@@ -31,7 +31,7 @@ class Namespaces:
         names = self.bridge.texts(namespace)
         given = self.bridge.dict(properties)
         if "location" in given:
-            raise spark_errors.unsupported(
+            raise spark_errors.unsupported_statement(
                 "LOCATION of a namespace", "A namespace lies in its catalog's folder: leave LOCATION out."
             )
         if self.warehouse.is_view(names):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tamis.engine.scan.query_instants import micros
+from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.spark.catalog.change_feed_table import ChangeFeedTable, change_feed
 from tamis.spark.catalog.path_write import PathWrite
@@ -18,7 +18,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.hadoop_options import session_store
 from tamis.spark.options.source_options import READS, Use, read_options
 from tamis.spark.scan.join_keys import plan_pushed
-from tamis.spark.write.session_frames import dataframe
+from tamis.spark.write.session_frames import python_frame
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.version_points import check_one, version_in
 from tamis.storage.object_store import Store
@@ -31,7 +31,7 @@ INTERFACES = (
 )
 
 
-def register(bridge: Bridge) -> None:
+def register_source(bridge: Bridge) -> None:
     """Register ``format("tamis")`` for all sessions. If the JVM forbids it, ``tamis.open`` remains."""
     bridge.register_source(bridge.implement(INTERFACES, PathSource(bridge)))
 
@@ -50,7 +50,7 @@ class PathSource:
         return self._opened(self._bridge.dict(properties)).java()
 
     def createRelation(self, context: Any, mode: Any, parameters: Any, data: Any) -> None:  # noqa: N802, ARG002
-        df, how = dataframe(data), str(mode.name())
+        df, how = python_frame(data), str(mode.name())
         java = self._bridge.cls("scala.jdk.javaapi.CollectionConverters").asJava(parameters)
         asked = PathWrite(self._bridge, df, how == "Overwrite", self._bridge.dict(java))
         store = self._store(asked.given, df.sparkSession)
@@ -98,7 +98,7 @@ def _point(found: Mapping[str, Any], zone: str) -> dict[str, Any]:
     version, instant = found.get("versionasof"), found.get("timestampasof")
     check_one(version, instant)
     if instant is not None:
-        return {"timestamp_micros": micros(instant, zone)}
+        return {"timestamp_micros": instant_micros(instant, zone)}
     return {} if version is None else {"version": version_in(version)}
 
 

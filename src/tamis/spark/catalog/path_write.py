@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tamis.core.expr import Expr, conjuncts
-from tamis.engine.operations.result import written
+from tamis.core.expr import Expr, conjuncts_of
+from tamis.engine.operations.result import written_counts
 from tamis.engine.operations.schema.constraint_definitions import asked_again
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound
@@ -16,11 +16,11 @@ from tamis.spark.catalog.create_table import Definition, data_format, new_head
 from tamis.spark.catalog.kept_definitions import with_kept
 from tamis.spark.catalog.staged_table import commit_replacement
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.options.source_options import Use, read_options, refuse_settings
 from tamis.spark.write import insert_by_path, spark_write
-from tamis.spark.write.session_frames import switches
+from tamis.spark.write.session_frames import write_switches
 from tamis.storage.commit_log import Head, Operation, create
 from tamis.storage.commit_log.path_checks import check_free
 from tamis.storage.object_store import Store
@@ -44,7 +44,7 @@ class PathWrite:
         refuse_settings(given, "A write to a path")
         internal = {key.lower(): value for key, value in given.items()}
         if _PARTITIONED in internal:
-            raise unsupported(
+            raise unsupported_statement(
                 f"partitionBy ({internal[_PARTITIONED]})", "Use clusterBy: parts are skipped by their statistics."
             )
         self._cluster_by = tuple(tuple(name.split(".")) for name in json.loads(internal.get(_CLUSTERED, "[]")))
@@ -66,7 +66,7 @@ class PathWrite:
         check_free(store)
         head = new_head(self._definition({}, None, data_format({"tamis.format": self._format or ""})), ())
         manifests = self._rows(store, head)
-        rows, parts, size = written(manifests)
+        rows, parts, size = written_counts(manifests)
         metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
         create(store, head, Operation("create", metrics=metrics), add=manifests)
 
@@ -83,13 +83,13 @@ class PathWrite:
             self._redefine(table)
             return
         if self._cluster_by:
-            raise unsupported(
+            raise unsupported_statement(
                 "clusterBy for a table that is there", "Leave it out: rows are arranged as the table says."
             )
         if self._overwrites:
             insert_by_path.overwrite(table, self._df, self._filter, merge_schema=self._merges)
         else:
-            insert_by_path.append(table, self._df, merge_schema=self._merges)
+            insert_by_path.append_by_path(table, self._df, merge_schema=self._merges)
 
     def _redefine(self, table: Table) -> None:
         """Replace rows and columns in one commit, as CREATE OR REPLACE TABLE does; generated columns stay so."""
@@ -117,7 +117,7 @@ class PathWrite:
         return Definition(schema, self._cluster_by, dict(properties), comment, format_)
 
     def _rows(self, store: Store, head: Head) -> list[Any]:
-        options = switches(self._df.sparkSession, self._bridge, {}, head)
+        options = write_switches(self._df.sparkSession, self._bridge, {}, head)
         if self._filter is None:
             return spark_write.write_rows(self._df, store, head, options)
         return spark_write.write_rows(
@@ -128,7 +128,7 @@ class PathWrite:
 def _conjuncts(row_filter: str, head: Head) -> tuple[Expr, ...]:
     assert head.schema is not None
     found = parse_filter(row_filter, head.schema, Options.resolve(None, None, head.properties))[0]
-    return tuple(c for part in found for c in conjuncts(part))
+    return tuple(c for part in found for c in conjuncts_of(part))
 
 
 def _bad(name: str, what: str, remedy: str) -> InvalidInput:

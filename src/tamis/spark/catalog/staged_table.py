@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tamis.engine.operations.result import Result, written
+from tamis.engine.operations.result import Result, written_counts
 from tamis.engine.part_writer.identity_values import identity_of
 from tamis.engine.scan import Options
 from tamis.spark.catalog.create_table import created_options
 from tamis.spark.catalog.loaded_table import _CATALOG, INTERFACES, LoadedTable
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.spark.write import spark_write as write
 from tamis.spark.write.insert import Insert, V1Write, WriteBuilder
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot, commit, create
@@ -27,7 +27,7 @@ def commit_replacement(store: Store, replaces: Snapshot, head: Head, manifests: 
 
     Raises ``Conflict`` if others have changed its rows meanwhile.
     """
-    rows, parts, size = written(list(manifests))
+    rows, parts, size = written_counts(list(manifests))
     proposal = Proposal(
         operation=Operation("replace", metrics={"rows_inserted": rows, "parts_added": parts, "bytes_written": size}),
         table_id=replaces.head.table_id,
@@ -78,7 +78,7 @@ class StagedTable(SparkTable):
 
     def commitStagedChanges(self) -> None:  # noqa: N802  # Spark's name
         if self.replaces is None:
-            rows, parts, size = written(self.manifests)
+            rows, parts, size = written_counts(self.manifests)
             metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
             create(self.store, self.head, Operation("create", metrics=metrics), add=self.manifests)
         else:
@@ -110,7 +110,7 @@ class StagedInsert(Insert):
     def write(self, df: Any, table: LoadedTable, options: Options) -> Result | None:
         assert isinstance(table, StagedTable)
         if table.head.schema is not None and identity_of(table.head.schema) is not None:
-            raise unsupported(
+            raise unsupported_statement(
                 "CREATE TABLE … AS SELECT with an identity column", "Create the table, then INSERT INTO it."
             )
         table.manifests += write.write_rows(df, table.store, table.head, options)

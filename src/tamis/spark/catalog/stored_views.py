@@ -12,7 +12,7 @@ from typing import Any
 from tamis.errors import NotFound
 from tamis.spark.catalog.table_names import can_exist, relative_path
 from tamis.spark.catalog.warehouse_paths import VIEW, Warehouse
-from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.checked_json import seal_json, unseal_json
 
 Names = Sequence[str]
 
@@ -29,13 +29,13 @@ class StoredViews:
         if not can_exist(names):
             return None
         try:
-            return unseal("view", self._root.get(self._path(names)), self._path(names))
+            return unseal_json("view", self._root.get(self._path(names)), self._path(names))
         except NotFound:
             return None
 
     def create(self, names: Names, definition: dict[str, Any]) -> bool:
         """Store a new view. Return False if the name is taken by a view or a table."""
-        if not self._root.put_if_absent(self._path(names), seal("view", definition)):
+        if not self._root.put_if_absent(self._path(names), seal_json("view", definition)):
             return False
         if self._warehouse.is_table(names):  # made since the caller looked
             self.drop(names)
@@ -43,7 +43,7 @@ class StoredViews:
         return True
 
     def replace(self, names: Names, definition: dict[str, Any]) -> None:
-        self._root.put(self._path(names), seal("view", definition))
+        self._root.put(self._path(names), seal_json("view", definition))
 
     def drop(self, names: Names) -> None:
         self._root.delete(self._path(names))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter
 
-from tamis.engine.operations.result import written
+from tamis.engine.operations.result import written_counts
 from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, snapshot_parts
 from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of, target_of
 from tamis.spark.write.spark_write import commit_rows
@@ -29,7 +29,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # PySpark ships
         target, manifests = target_of(messages, self._target), manifests_of(messages)
         store, head, options = target.options.store(), target.head, target.table_options
         if target.version is None:
-            rows, parts, size = written(manifests)
+            rows, parts, size = written_counts(manifests)
             metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
             create(store, head, Operation("create", metrics=metrics), add=manifests)
         elif self._overwrite:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tamis.engine.scan.query_instants import micros
+from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import InvalidInput, SchemaFenced
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.version_points import check_one, version_in
@@ -52,7 +52,7 @@ class ReadWriteOptions:
     def snapshot(self) -> Snapshot:
         """Load the version that the options name, or the latest. Raises ``NotFound``."""
         if self.timestamp is not None:
-            return load(self.store(), timestamp_micros=micros(self.timestamp))
+            return load(self.store(), timestamp_micros=instant_micros(self.timestamp))
         return load(self.store(), None if self.version is None else version_in(self.version))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
-from tamis.engine.operations.rows.append import new_rows, write
+from tamis.engine.operations.rows.append import new_rows, write_rows
 from tamis.engine.part_writer.arrow_casts import match_fields
 from tamis.engine.scan import Options
 from tamis.errors import Conflict, InvalidInput, NotFound, TamisError
@@ -69,7 +69,7 @@ class WriteTarget:
         assert self.head.schema is not None
         store = self.options.store()
         rows = new_rows(store, self.head, batches)
-        written = write(store, self.head, rows, self.table_options, complete=True)
+        written = write_rows(store, self.head, rows, self.table_options, complete=True)
         return PartsWritten([to_ipc(manifest) for manifest in written], self)
 
     def base(self) -> Snapshot:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tamis.engine.operations.rows.change_feed import Change, change_batches
 from tamis.engine.part_reader import ReadSpec
-from tamis.spark.executors.read_task import SMALLEST_BATCH, joined, shaped, spark_schema
+from tamis.spark.executors.read_task import SMALLEST_BATCH, cast_batch, join_batches, spark_schema
 
 
 def change_tasks(changes: Iterable[Change], task_bytes: int) -> list[tuple[Change, ...]]:
@@ -54,4 +54,4 @@ class ChangeRead:
             for payload in batch.column(batch.num_columns - 1):
                 task: tuple[Change, ...] = pickle.loads(payload.as_py())  # noqa: S301  # made by our driver
                 rows = (rows for found in task for rows in change_batches(found, self.spec, self.schema, self.keys))
-                yield from (shaped(rows, target) for rows in joined(rows, SMALLEST_BATCH))
+                yield from (cast_batch(rows, target) for rows in join_batches(rows, SMALLEST_BATCH))

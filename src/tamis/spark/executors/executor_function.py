@@ -18,7 +18,7 @@ from typing import Any
 import tamis
 from tamis.errors import InvalidInput, TamisError
 from tamis.spark.executors.worker_python import choose_python, is_local
-from tamis.spark.jvm_bridge.adapter import Bridge, bridge
+from tamis.spark.jvm_bridge.adapter import Bridge, bridge_of
 from tamis.spark.jvm_bridge.session_checks import is_connect
 
 _MISSING = re.compile(r"\[MISSING_PACKAGE\] The executor on (\S+) runs (.+?), which has no (\S+)\. Install")
@@ -32,7 +32,7 @@ def executor_function(spark: Any, function: Callable[..., Any]) -> ExecutorFunct
     return (
         ExecutorFunction(function)
         if is_connect(spark)
-        else executor_function_by(bridge(spark), spark.sparkContext, function)
+        else executor_function_by(bridge_of(spark), spark.sparkContext, function)
     )
 
 

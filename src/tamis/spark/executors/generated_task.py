@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.types import Schema
-from tamis.engine.part_writer import conform
+from tamis.engine.part_writer import conform_batches
 from tamis.spark.executors.row_change_task import DELETE, OPERATION
 from tamis.spark.executors.row_metadata import PART, POSITION
 
 
-def fill(batches: Iterator[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+def fill_generated(batches: Iterator[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
     """Yield rows of the table, or row changes, with their generated columns, for ``mapInArrow``.
 
     Raises the errors of ``conform``. Rows that are deleted have no values, and stay as they are.
@@ -32,7 +32,7 @@ def _filled(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     places = [at for at, name in enumerate(batch.schema.names) if name not in {OPERATION, PART, POSITION}]
     given = pa.RecordBatch.from_arrays([batch.column(at) for at in places], names=list(schema.names))
     columns = list(batch.columns)
-    for rows in conform(given, schema):
+    for rows in conform_batches(given, schema):
         for at, field, values in zip(places, schema, rows.columns, strict=True):
             if field.generated is not None:
                 columns[at] = values.cast(batch.schema.field(at).type)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.cost_model import COSTS
-from tamis.engine.part_reader import windows
+from tamis.engine.part_reader import split_windows
 from tamis.engine.scan import PartRefs, Plan
 from tamis.engine.scan.scan_options import size_of
 from tamis.spark.executors.read_task import Task
@@ -78,7 +78,7 @@ class Cut:
             or self._parts.table["part_id"][start].as_py() in self._proofs
         ):
             return 1
-        return len(windows(self._parts[start], size // target))
+        return len(split_windows(self._parts[start], size // target))
 
     def _even(self, weights: np.ndarray[Any, np.dtype[np.int64]]) -> list[float]:
         """The ends of tasks of equal bytes, counted in parts: 2.25 is a quarter into the third part.
@@ -104,7 +104,7 @@ class Cut:
         runs = [
             [part] if pieces > 1 else refs[start:end]
             for (start, end), pieces in zip(self._groups, self._pieces, strict=True)
-            for part in (windows(refs[start], pieces) if pieces > 1 else [None])
+            for part in (split_windows(refs[start], pieces) if pieces > 1 else [None])
         ]
         return [self._task(i, [r for r in run if r is not None]) for i, run in enumerate(runs)]
 
@@ -162,7 +162,7 @@ def even(
     return places
 
 
-def pack(tasks: Iterable[object]) -> bytes:
+def pack_tasks(tasks: Iterable[object]) -> bytes:
     """Pack the tasks for ``Partitions.python``."""
     payloads = [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks]
     return b"".join([JAVA_INT.pack(len(payloads)), *(piece for p in payloads for piece in (JAVA_INT.pack(len(p)), p))])

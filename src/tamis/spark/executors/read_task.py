@@ -16,8 +16,8 @@ import pyarrow as pa
 from tamis.core.expr import Expr, short_sql
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec
-from tamis.engine.scan.partial_aggregates import Aggregation, stream
-from tamis.engine.scan.skip_audit import Proof, read_audited, violation
+from tamis.engine.scan.partial_aggregates import Aggregation, aggregate_stream
+from tamis.engine.scan.skip_audit import Proof, audit_violation, read_audited
 from tamis.engine.secondary_index import SharedLookup, read_shared
 from tamis.sizes import SIZES
 from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, file_urls, metadata_array, metadata_type
@@ -91,7 +91,7 @@ class Read:
         key, attempt = _where(task.scan or self.scan, task.index)
         outcome = Outcome(key, attempt)
         try:
-            yield from joined(self._rows(task, outcome), SMALLEST_BATCH)
+            yield from join_batches(self._rows(task, outcome), SMALLEST_BATCH)
         finally:
             if self.accumulator is not None:
                 self.accumulator.add({key: outcome})
@@ -100,11 +100,11 @@ class Read:
         """The rows in Spark's types."""
         target = spark_schema(to_arrow_schema(self.spec.schema))
         for ref, batch in self._read(task, outcome):
-            yield self._placed(batch, target, ref) if self.spec.positions else shaped(batch, target)
+            yield self._placed(batch, target, ref) if self.spec.positions else cast_batch(batch, target)
 
     def _placed(self, batch: pa.RecordBatch, target: pa.Schema, ref: PartRef) -> pa.RecordBatch:
         """The batch with the part id and ordinal of each row, and with ``_metadata`` if it is asked for."""
-        columns = shaped(batch.select(range(len(target))), target).columns if target.names else []
+        columns = cast_batch(batch.select(range(len(target))), target).columns if target.names else []
         ordinals = batch.column(len(target))
         fields = [*target]
         if self.metadata:
@@ -122,7 +122,7 @@ class Read:
         def found(part: str, problem: str) -> None:
             outcome.violations.append((part, problem))
             if self.strict:
-                raise violation(spec.url, " AND ".join(short_sql(c) for c in spec.conjuncts), part, problem)
+                raise audit_violation(spec.url, " AND ".join(short_sql(c) for c in spec.conjuncts), part, problem)
 
         for ref in task.refs:
             proof = task.proofs.get(ref.part_id)
@@ -158,9 +158,11 @@ class Fold(Read):
     def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
         target = spark_schema(self.aggregation.schema)
         tables = [pa.ipc.open_stream(self.answer).read_all()] if task.index == 0 else []
-        read = stream(self.aggregation, (batch for _, batch in self._read(task, outcome))) if task.refs else ()
+        read = (
+            aggregate_stream(self.aggregation, (batch for _, batch in self._read(task, outcome))) if task.refs else ()
+        )
         for table in chain(tables, read):
-            yield from (shaped(batch, target) for batch in table.to_batches())
+            yield from (cast_batch(batch, target) for batch in table.to_batches())
 
 
 def packed_rows(table: pa.Table) -> bytes:
@@ -190,7 +192,7 @@ def bare(count: int) -> pa.RecordBatch:
     return pa.record_batch([pa.nulls(count)], ["none"])
 
 
-def joined(batches: Iterable[pa.RecordBatch], smallest: int) -> Iterator[pa.RecordBatch]:
+def join_batches(batches: Iterable[pa.RecordBatch], smallest: int) -> Iterator[pa.RecordBatch]:
     """The same rows in the same order, with small batches concatenated to at least ``smallest`` rows."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
@@ -235,7 +237,7 @@ def _spark_type(data_type: pa.DataType) -> pa.DataType:
     return data_type
 
 
-def shaped(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+def cast_batch(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
     """``batch`` cast to the types of ``target``; not copied if they are equal."""
     if not target.names:
         return bare(len(batch))

@@ -15,7 +15,7 @@ from pyroaring import BitMap
 from tamis.engine.part_writer import WriteSpec, write_parts
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.spark.executors.row_metadata import PART, POSITION
-from tamis.spark.executors.write_task import from_ipc, refused, to_ipc
+from tamis.spark.executors.write_task import from_ipc, refusal_result, to_ipc
 
 DELETE, UPDATE, INSERT, REINSERT = 1, 2, 3, 4
 """Spark's codes of row changes (its ``RowDeltaUtils``)."""
@@ -105,7 +105,7 @@ def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Re
     except (InvalidInput, SchemaMismatch) as error:
         if not spec.refuses:
             raise
-        outcome = refused(error)
+        outcome = refusal_result(error)
     yield pa.record_batch([pa.array([outcome], pa.binary())], ["outcome"])
 
 

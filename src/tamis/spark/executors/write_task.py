@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.engine.operations.rows.overwrite import survivors_of
-from tamis.engine.operations.rows.replace_filter import within
-from tamis.engine.part_writer import WriteSpec, conform, write_parts
+from tamis.engine.operations.rows.replace_filter import check_within
+from tamis.engine.part_writer import WriteSpec, conform_batches, write_parts
 from tamis.errors import InvalidInput, SchemaMismatch, TamisError
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def write_rows(
     the task, because Spark would retry it. The task yields the error as its last result instead.
     """
     rows = (
-        within(conform(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros) if conjuncts else batches
+        check_within(conform_batches(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros)
+        if conjuncts
+        else batches
     )
     try:
         for manifest in write_parts(rows, spec):
@@ -42,7 +44,7 @@ def write_rows(
     except (InvalidInput, SchemaMismatch) as error:
         if not (conjuncts or spec.refuses):
             raise
-        yield _result_batch(refused(error))
+        yield _result_batch(refusal_result(error))
 
 
 def _result_batch(data: bytes) -> pa.RecordBatch:
@@ -52,12 +54,12 @@ def _result_batch(data: bytes) -> pa.RecordBatch:
 _REFUSED = b"refused"
 
 
-def refused(error: TamisError) -> bytes:
+def refusal_result(error: TamisError) -> bytes:
     """Return what a task returns instead of a result, for an error that Spark must not try again."""
     return _REFUSED + pickle.dumps(error)
 
 
-def refusal(result: bytes) -> TamisError | None:
+def returned_refusal(result: bytes) -> TamisError | None:
     """The error that a task returned instead of a result, or None."""
     if not result.startswith(_REFUSED):
         return None

@@ -1,6 +1,6 @@
 """Java interfaces implemented by Python objects: the only user of Py4J proxies, Java reflection and Janino.
 
-``bridge(spark)`` returns the ``Bridge`` of a JVM; there is one per JVM. ``Bridge.implement(interfaces,
+``bridge_of(spark)`` returns the ``Bridge`` of a JVM; there is one per JVM. ``Bridge.implement(interfaces,
 target)`` returns a Java object whose methods call the methods of ``target`` with the same names. Methods that
 ``target`` lacks run as the interface's defaults, so a newer Spark may add some. Two such objects are equal
 iff their targets are (``__eq__``, ``__hash__``, ``__str__``).
@@ -8,7 +8,7 @@ iff their targets are (``__eq__``, ``__hash__``, ``__str__``).
 A method receives Java strings, numbers, booleans and byte arrays as Python values, identifiers of a catalog as text
 for ``Bridge.identifier``, and everything else as Py4J objects. It may return those, None, another Java object, or
 lists, tuples, sets and dicts of them, which become arrays, sets, iterators or maps as the signature requires, and
-text for an enum's constant (its name) or for columns (``wire_format.listed`` of their names). A class may declare:
+text for an enum's constant (its name) or for columns (``wire_format.list_text`` of their names). A class may declare:
 
 - ``java_arity = {"loadTable": (1, 2)}``: the numbers of arguments for which ``target`` implements an
   overloaded name.
@@ -45,7 +45,7 @@ from tamis.spark.jvm_bridge.callback_server import require_token, start_callback
 from tamis.spark.jvm_bridge.helper_classes import call_directly, java_source, without_converters
 from tamis.spark.jvm_bridge.java_callback import Callback, methods_of
 from tamis.spark.jvm_bridge.session_checks import check_version
-from tamis.spark.jvm_bridge.wire_format import NUL, items, listed
+from tamis.spark.jvm_bridge.wire_format import NUL, list_items, list_text
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
 Part = tuple[str, str, object]  # a constant method, the interface of its answer, and the target that implements it
@@ -55,7 +55,7 @@ _SOURCE = "tamis.DefaultSource"
 
 
 class Bridge:
-    """One JVM: makes objects, finds classes, implements interfaces. Obtained by ``bridge(spark)``."""
+    """One JVM: makes objects, finds classes, implements interfaces. Obtained by ``bridge_of(spark)``."""
 
     def __init__(self, gateway: Any) -> None:
         start_callback_server(gateway)
@@ -187,7 +187,7 @@ class Bridge:
         """A ``java.util.ArrayList``. A list of strings takes one call, whatever its length."""
         values = list(values)
         if values and all(isinstance(v, str) and NUL not in v for v in values):
-            return self._tools.strings(listed(values))
+            return self._tools.strings(list_text(values))
         out = self.new("java.util.ArrayList")
         for value in values:
             out.add(self.to_java(value))
@@ -225,15 +225,15 @@ class Bridge:
 
     def identifier(self, given: Any) -> tuple[str, ...]:
         """The namespace parts and the name of a catalog identifier, as Java passes it to a method or holds it."""
-        return tuple(items(given if isinstance(given, str) else self._tools.identifier(given)))
+        return tuple(list_items(given if isinstance(given, str) else self._tools.identifier(given)))
 
     def texts(self, java_strings: Any) -> tuple[str, ...]:
         """The strings of a Java array or collection, read in one call."""
-        return tuple(items(self._tools.joined(java_strings)))
+        return tuple(list_items(self._tools.joined(java_strings)))
 
     def dict(self, java_map: Any, prefix: str = "") -> dict[str, str]:
         """The entries of a Java map of strings whose keys start with ``prefix``, read in one call."""
-        words = items(self._tools.entries(java_map, prefix))
+        words = list_items(self._tools.entries(java_map, prefix))
         return dict(zip(words[::2], words[1::2], strict=True))
 
     def struct_type(self, json_text: str) -> Any:
@@ -382,7 +382,7 @@ _bridges: weakref.WeakKeyDictionary[Any, Bridge] = weakref.WeakKeyDictionary()
 _making = threading.Lock()
 
 
-def bridge(spark: Any) -> Bridge:
+def bridge_of(spark: Any) -> Bridge:
     """The bridge to the JVM of ``spark`` (a classic SparkSession), shared by all sessions of the JVM.
 
     Making it, at first use, takes about 0.5 s. Raises ``InvalidInput`` (``UNSUPPORTED_SPARK``) before that.
@@ -396,5 +396,5 @@ def bridge(spark: Any) -> Bridge:
 
 
 def implement(spark: Any, interfaces: Sequence[str], target: object) -> Any:
-    """``bridge(spark).implement(interfaces, target)``."""
-    return bridge(spark).implement(interfaces, target)
+    """``bridge_of(spark).implement(interfaces, target)``."""
+    return bridge_of(spark).implement(interfaces, target)

@@ -22,10 +22,10 @@ from tamis.core.expr.coerce import is_text
 from tamis.core.expr.functions.nested.constructed import each_item, item_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.registry import TOTAL_CLASSES, Partial
-from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque, conjuncts
+from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque, conjuncts_of
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
-from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible, data_type, literal, literals, same_values
+from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible, as_constant, data_type, list_constants, same_values
 from tamis.spark.jvm_bridge.node_settings import ZoneTable, mode_of, names_zone, other_setting, zones_by_name
 
 Node = dict[str, Any]
@@ -43,7 +43,7 @@ class Translation:
     conjuncts: tuple[Expr, ...]
 
 
-def translate(text: str, schema: Schema, table: ZoneTable) -> Translation:
+def translate_filters(text: str, schema: Schema, table: ZoneTable) -> Translation:
     """Translate the filters in ``text`` (from ``TreeText.java``) and bind them to ``schema`` by name.
 
     ``table`` gives the offsets of zones that the JVM has otherwise.
@@ -51,15 +51,15 @@ def translate(text: str, schema: Schema, table: ZoneTable) -> Translation:
     try:
         content = json.loads(text)
         reader = _Reader(schema, content["types"], zones_by_name(content["zones"], table))
-        found = [_settled(c) for tree in content["trees"] for c in conjuncts(reader.expression(tree))]
+        found = [_settled(c) for tree in content["trees"] for c in conjuncts_of(reader.expression(tree))]
     except RecursionError:
-        return unknown(schema, "a filter nested too deeply")
+        return opaque_filter(schema, "a filter nested too deeply")
     return Translation(tuple(sorted(found, key=_place)))  # sorting is stable
 
 
-def unknown(schema: Schema, text: str) -> Translation:
+def opaque_filter(schema: Schema, text: str) -> Translation:
     """An opaque conjunct over all columns, for a filter that could not be read at all."""
-    every = tuple(expr.bound(schema, (f.id,)) for f in schema)
+    every = tuple(expr.column_by_ids(schema, (f.id,)) for f in schema)
     return Translation((Opaque(t.BOOLEAN, text, every),))
 
 
@@ -89,7 +89,7 @@ def _settled(tree: Expr) -> Expr:
 
 def _can_fail(node: Expr) -> bool:
     if isinstance(node, Call):
-        return node.mode is not Mode.TRY and expr.function(node.function).partial(node) is not Partial.NEVER
+        return node.mode is not Mode.TRY and expr.function_entry(node.function).partial(node) is not Partial.NEVER
     return isinstance(node, Opaque)
 
 
@@ -150,7 +150,7 @@ class _Reader:
                 test = self.expression(body)
             finally:
                 self.variables.clear()
-            found = expr.call(_function(node["c"]), source, test)
+            found = expr.make_call(_function(node["c"]), source, test)
             return found if isinstance(found, Call) else None
         except (LookupError, TypeError, AttributeError, Inexpressible):
             return None
@@ -194,7 +194,7 @@ class _Reader:
         settings = node["p"]
         mode = mode_of(settings) or (Mode.LEGACY if node["c"] in _SATURATING else None)
         kind = self.type(node)
-        made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=self.zone(settings), type=kind)
+        made = expr.make_call(function, *args, mode=mode or Mode.ANSI, zone=self.zone(settings), type=kind)
         if isinstance(made, Opaque) or not same_values(made.type, kind):
             raise Inexpressible(f"{function} that gives {kind}")
         if self.zones and names_zone(made, self.zones):
@@ -202,7 +202,7 @@ class _Reader:
         if function == "cast" and args[0].type in (t.FLOAT, t.DOUBLE) and is_text(kind):
             # Before Java 19 the text of a floating-point number is not always the shortest one.
             return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)
-        if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
+        if mode is None and isinstance(made, Call) and expr.function_entry(made.function).moded(made.args, made.type):
             raise Inexpressible("whether it can fail is not known")
         return made
 
@@ -221,7 +221,7 @@ class _Reader:
         found = self.schema.find(node["p"]["name"])[0]
         if not same_values(found.type, self.type(node)):
             raise Inexpressible("another type than the table's")
-        return expr.bound(self.schema, (found.id,))
+        return expr.column_by_ids(self.schema, (found.id,))
 
     def field(self, node: Node, args: Args) -> Expr:
         """A struct's field: its ordinal gives the name in Spark's type, and the name the table's field."""
@@ -243,7 +243,7 @@ class _Reader:
         found = next(f for f in parent.type.fields if f.name == name)
         if not same_values(found.type, self.type(node)):
             raise Inexpressible("another type than the table's")
-        return expr.bound(self.schema, (*parent.ids, found.id))
+        return expr.column_by_ids(self.schema, (*parent.ids, found.id))
 
     def array_field(self, node: Node, args: Args) -> Expr:
         """A field of each struct of an array."""
@@ -284,19 +284,19 @@ class _Reader:
         return documents.static_invoke(node["p"], args)
 
     def literal(self, node: Node, _: Args) -> Expr:
-        return literal(self.type(node), node["v"])
+        return as_constant(self.type(node), node["v"])
 
     def in_list(self, node: Node, args: Args) -> Expr:
         value, *others = args
         if others and all(isinstance(o, Literal) for o in others):
-            return self.call("in", node, (value, literals(others[0].type, [k["v"] for k in node["k"][1:]])))
+            return self.call("in", node, (value, list_constants(others[0].type, [k["v"] for k in node["k"][1:]])))
         return self.call("in", node, args)
 
     def in_set(self, node: Node, args: Args) -> Expr:
         kind = self.type(node["k"][0])
         if isinstance(kind, t.Struct):
-            return self.call("in", node, (args[0], *(literal(kind, value) for value in node["p"]["hset"])))
-        return self.call("in", node, (args[0], literals(self.type(node["k"][0]), node["p"]["hset"])))
+            return self.call("in", node, (args[0], *(as_constant(kind, value) for value in node["p"]["hset"])))
+        return self.call("in", node, (args[0], list_constants(self.type(node["k"][0]), node["p"]["hset"])))
 
     def like(self, node: Node, args: Args) -> Expr:
         escape = node["p"].get("escapeChar", "\\")
@@ -304,7 +304,7 @@ class _Reader:
 
     def size(self, node: Node, args: Args) -> Expr:
         mode = Mode.LEGACY if node["p"]["legacySizeOfNull"] else Mode.ANSI
-        made = expr.call("size", *args, mode=mode)
+        made = expr.make_call("size", *args, mode=mode)
         if isinstance(made, Opaque):
             raise Inexpressible("the size of something else")
         return made
@@ -344,9 +344,9 @@ class _Reader:
         """
         tests = [_present(a) for a in args]
         if node["p"]["n"] == len(tests):
-            return expr.call("and", *tests) if len(tests) > 1 else tests[0]
+            return expr.make_call("and", *tests) if len(tests) > 1 else tests[0]
         if node["p"]["n"] == 1:
-            return expr.call("or", *tests)
+            return expr.make_call("or", *tests)
         raise Inexpressible("some of many")
 
 
@@ -358,9 +358,9 @@ def _function(class_name: str) -> str:
 
 
 def _present(arg: Expr) -> Expr:
-    there = expr.call("is_not_null", arg)
+    there = expr.make_call("is_not_null", arg)
     return (
-        expr.call("and", there, expr.call("not", expr.call("is_nan", arg)))
+        expr.make_call("and", there, expr.make_call("not", expr.make_call("is_nan", arg)))
         if arg.type in {t.FLOAT, t.DOUBLE}
         else there
     )
@@ -393,7 +393,7 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
 }
 
 
-def known() -> str:
+def known_nodes() -> str:
     """The class names that are understood, comma-separated. Only other nodes need their SQL text."""
     special = _SPECIAL.keys() - {"StaticInvoke", "PythonUDF"}
-    return ",".join(sorted({*special, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}))
+    return ",".join(sorted({*special, *_TRANSPARENT, *(name for f in expr.all_entries() for name in f.catalyst)}))

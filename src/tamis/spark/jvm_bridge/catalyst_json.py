@@ -30,7 +30,7 @@ def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
     """``parse_json`` and ``is_variant_null``, which Catalyst holds as ``StaticInvoke``."""
     name = settings.get("functionName") if settings.get("staticObject") == _EVALUATION else None
     if name == "isVariantNull" and len(args) == 1:
-        return expr.call("is_variant_null", *args)
+        return expr.make_call("is_variant_null", *args)
     if (
         name == "parseJson"
         and len(args) >= 3
@@ -38,7 +38,7 @@ def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
     ):
         duplicates, fails = (a.value for a in args[1:3] if isinstance(a, Literal))
         if not duplicates:
-            return expr.call("parse_json", args[0], mode=Mode.ANSI if fails else Mode.TRY)
+            return expr.make_call("parse_json", args[0], mode=Mode.ANSI if fails else Mode.TRY)
     raise Inexpressible(f"static method {settings.get('functionName')}")
 
 

@@ -97,7 +97,7 @@ def _reader(kind: t.DataType) -> Callable[[Any], Any]:
     raise Inexpressible(f"a constant of type {kind}")
 
 
-def literal(kind: t.DataType, value: Any) -> Expr:
+def as_constant(kind: t.DataType, value: Any) -> Expr:
     """The constant ``value`` of a tree. Raises ``Inexpressible`` if it has no exact plain form."""
     if value is None:
         return Literal(kind, None)
@@ -109,24 +109,24 @@ def literal(kind: t.DataType, value: Any) -> Expr:
 def _made(kind: t.DataType, value: dict[str, Any]) -> Constructed:
     """The items of a constant struct or array."""
     if isinstance(kind, t.Struct) and len(value.get("row", ())) == len(kind.fields) > 0:
-        items = tuple(literal(f.type, v) for f, v in zip(kind.fields, value["row"], strict=True))
+        items = tuple(as_constant(f.type, v) for f, v in zip(kind.fields, value["row"], strict=True))
     elif isinstance(kind, t.Array) and value.get("items"):
-        items = tuple(literal(kind.element.type, v) for v in value["items"])
+        items = tuple(as_constant(kind.element.type, v) for v in value["items"])
     else:
         raise Inexpressible(str(value.get("strange")))
     return Constructed(kind, str(kind), items, total=True)
 
 
-def literals(kind: t.DataType, values: list[Any]) -> Expr:
+def list_constants(kind: t.DataType, values: list[Any]) -> Expr:
     """The constants of an IN list, as one array."""
     if any(isinstance(v, dict) for v in values):
         raise Inexpressible("a constant without a plain form")
     read = _reader(kind)
     plain = [None if v is None else read(v) for v in values]
-    return Literals(kind, array(kind, plain))
+    return Literals(kind, constant_array(kind, plain))
 
 
-def array(kind: t.DataType, plain: Any) -> pa.Array:
+def constant_array(kind: t.DataType, plain: Any) -> pa.Array:
     """An Arrow array of ``kind`` from plain values in the units of ``Literal`` (microseconds, days)."""
     arrow = to_arrow_type(kind)
     if pa.types.is_temporal(arrow):

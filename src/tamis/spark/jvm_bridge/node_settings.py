@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tamis.core.expr.time_zones import name_with_table, zone
+from tamis.core.expr.time_zones import name_with_table, zone_named
 from tamis.core.expr.tree import Expr, Literal, Mode
 from tamis.errors import InvalidInput
 
@@ -65,7 +65,7 @@ def zones_by_name(checksums: Mapping[str, int], table: ZoneTable) -> dict[str, s
 
 def _same(name: str, checksum: int) -> bool:
     try:
-        return zone(name).checksum == checksum
+        return zone_named(name).checksum == checksum
     except InvalidInput:
         return False
 

@@ -58,7 +58,7 @@ def no_such_procedure(names: Sequence[str], known: Sequence[str]) -> InvalidInpu
     )
 
 
-def unsupported(what: str, remedy: str) -> InvalidInput:
+def unsupported_statement(what: str, remedy: str) -> InvalidInput:
     """The error for a statement or clause that Tamis does not support."""
     return InvalidInput(f"{what} is not supported by tamis.", code="UNSUPPORTED_STATEMENT", name=what, remedy=remedy)
 

@@ -99,7 +99,7 @@ def _identify(spark: Any, ours: DataType) -> None:
             _identify(spark[key], inner.type)
 
 
-def pruned(schema: Schema, required: dict[str, Any]) -> Schema:
+def pruned_schema(schema: Schema, required: dict[str, Any]) -> Schema:
     """The schema reduced to the columns and struct fields of Spark's schema (JSON), in its order."""
     return replace(schema, fields=tuple(_pruned(schema.find(f["name"])[0], f["type"]) for f in required["fields"]))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.wire_format import words
+from tamis.spark.jvm_bridge.wire_format import words_text
 
 _PACKAGE = "org.apache.spark.sql.connector.metric."
 
@@ -19,18 +19,18 @@ class Metric(NamedTuple):
     description: str
 
 
-def declared(owner: Bridge, metrics: Iterable[Metric]) -> Any:
+def declared_metrics(owner: Bridge, metrics: Iterable[Metric]) -> Any:
     """A Java array of metrics."""
     return _made(owner, [(metric, 0) for metric in metrics])
 
 
-def valued(owner: Bridge, metrics: Iterable[Metric], values: Mapping[str, int]) -> Any:
+def metric_values(owner: Bridge, metrics: Iterable[Metric], values: Mapping[str, int]) -> Any:
     """A Java array of the values of those ``metrics`` that are in ``values``, by name."""
     return _made(owner, [(metric, values[metric.name]) for metric in metrics if metric.name in values])
 
 
 def _made(owner: Bridge, metrics: list[tuple[Metric, int]]) -> Any:
-    text = words(word for metric, value in metrics for word in (*metric, str(value)))
+    text = words_text(word for metric, value in metrics for word in (*metric, str(value)))
     return owner.once("metrics", "maker", lambda: _maker(owner))(text)
 
 

@@ -3,14 +3,14 @@
 A Py4J call costs more than most of its content, so lists, trees and tasks cross in one text or byte array each.
 ``tests/spark/test_wire_format.py`` checks both sides against this page.
 
-1. *List*: each item after a NUL, so that the empty text is the empty list (``listed``, ``items``). Java:
+1. *List*: each item after a NUL, so that the empty text is the empty list (``list_text``, ``list_items``). Java:
    ``Tools.strings``, ``joined``, ``entries`` (key, value, key …) and ``identifier`` (namespace, then name);
    ``Handler.text`` is the same of an identifier that Java passes to a method. ``ScanBuilders.settings``: name, value …
    ``ScanBuilders.Collecting.message``: trees of the filters (form 6), columns (Spark's JSON), number of options, name
    and value of each, settings. Columns that a method returns: their names (``Handler.columns``).
    ``Pushed.orders``: column, direction, null ordering of each order. ``Pushed.aggregation``: number of groups, their
    columns, then function and column ("" for ``count(*)``) of each measure.
-2. *Words*: separated by NUL (``words``). ``ScanAnswers.estimate``: bytes, rows, and six for each column
+2. *Words*: separated by NUL (``words_text``). ``ScanAnswers.estimate``: bytes, rows, and six for each column
    (``scan_estimates``). ``TamisBytes.made``: kind, name, description and value of each metric;
    ``ScanAnswers.install``: the first three. ``Partitions.filters``: filters in prefix order (``parquet_filter``).
    ``JoinPlanning`` asks whether keys are selective with column, the other scan's key and its column, and for a scan
@@ -47,17 +47,17 @@ NUMBER_WORDS = frozenset({"byte", "short", "integer", "long", "date", "timestamp
 """Types of keys that ``JoinKeys.numbers`` packs."""
 
 
-def listed(texts: Iterable[str]) -> str:
+def list_text(texts: Iterable[str]) -> str:
     """Return a list in form 1; no item may contain NUL."""
     return "".join(NUL + text for text in texts)
 
 
-def items(text: str | None) -> list[str]:
+def list_items(text: str | None) -> list[str]:
     """Return the items of a list in form 1; None is empty."""
     return text[1:].split(NUL) if text else []
 
 
-def words(texts: Iterable[str]) -> str:
+def words_text(texts: Iterable[str]) -> str:
     """Return words in form 2."""
     return NUL.join(texts)
 

@@ -14,8 +14,8 @@ from typing import Any
 from tamis.errors import InvalidInput
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.storage.object_store import Store, open_store
-from tamis.storage.object_store.location import locate
-from tamis.storage.object_store.storage_options import canonical
+from tamis.storage.object_store.location import locate_store
+from tamis.storage.object_store.storage_options import canonical_option
 
 CREDENTIALS = {
     "access_key_id",
@@ -69,7 +69,7 @@ def session_store(owner: Bridge, session: Any, place: Any, given: Mapping[str, A
     Raises ``InvalidInput``.
     """
     given = given or {}
-    location = locate(place)
+    location = locate_store(place)
     if location.scheme != "s3":
         return open_store(place, given)
     conf = session._jsparkSession.sessionState().newHadoopConf()
@@ -86,7 +86,7 @@ def hadoop_options(get: Get, bucket: str, given: Mapping[str, Any]) -> dict[str,
         text = get(f"fs.s3a.bucket.{bucket}.{key}") or get(f"fs.s3a.{key}")
         return text.strip() if text and text.strip() else None
 
-    names = {canonical(str(name)) for name in given}
+    names = {canonical_option(str(name)) for name in given}
     options: dict[str, Any] = {} if names & CREDENTIALS else _credentials(found)
     endpoint = found("endpoint")
     region = found("endpoint.region")

@@ -19,7 +19,7 @@ from tamis.core.types import Array, DataType, Map, Schema, String
 from tamis.engine.scan import PartRefs
 from tamis.errors import TamisError
 from tamis.storage.files import PartRef
-from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.parquet.copied_arrays import copies_safely
 from tamis.storage.files.parquet.footer import check_end, footer_of
@@ -51,13 +51,13 @@ def check_files(parts: PartRefs, store: Store) -> bool:
     """
     strays = np.flatnonzero(pc.match_substring_regex(parts.table["path"], OUTSIDE).to_numpy())
     if len(strays):
-        raise corrupt(parts[int(strays[0])], "lies outside of its table's folder", "PATH_OUTSIDE")
+        raise corrupt_part(parts[int(strays[0])], "lies outside of its table's folder", "PATH_OUTSIDE")
     columns = [parts.table[name].to_pylist() for name in _COLUMNS]
     whole = True
     for at, row in enumerate(zip(*columns, strict=True)):
         found = _signature(Path(store.url, row[0]))
         if found is None:
-            raise corrupt(parts[at], "is missing", "PART_MISSING")
+            raise corrupt_part(parts[at], "is missing", "PART_MISSING")
         key = (store.url, *row, *found)
         sound = _checked.get(key)
         if sound is None:
@@ -100,7 +100,7 @@ def copy_obstacle(parts: PartRefs, selected: Schema, store: Store) -> str | None
 def _check_file(ref: PartRef, store: Store, size: int) -> bool:
     if size != ref.bytes:
         code = "TRUNCATED" if size < ref.bytes else "PART_CORRUPT"
-        raise corrupt(ref, f"has {size} bytes instead of the {ref.bytes} that were committed", code)
+        raise corrupt_part(ref, f"has {size} bytes instead of the {ref.bytes} that were committed", code)
     return check_end(PartSource(store, ref))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tamis.core.expr import Call, Column, Expr, Literal, Literals, columns
+from tamis.core.expr import Call, Column, Expr, Literal, Literals, column_paths
 from tamis.core.pruning.value_cases import is_presence_check
 
 _NEVER_TRUE_OF_NULL = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "contains", "starts_with", "ends_with"})
@@ -18,7 +18,7 @@ def without_inferred_checks(conjuncts: tuple[Expr, ...]) -> tuple[Expr, ...]:
     column, and each conjunct costs planning as much as another.
     """
     compared = {ids for conjunct in conjuncts for ids in _compared(conjunct)}
-    return tuple(c for c in conjuncts if not (is_presence_check(c) and compared.issuperset(columns(c))))
+    return tuple(c for c in conjuncts if not (is_presence_check(c) and compared.issuperset(column_paths(c))))
 
 
 def _compared(conjunct: Expr) -> Iterator[tuple[int, ...]]:

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import columns
+from tamis.core.expr import column_paths
 from tamis.core.pruning.evidence import ColumnEvidence
 from tamis.core.types import Field, Schema
 from tamis.cost_model import COSTS
 from tamis.engine.part_reader import MOST_ROWS, evidence_of
 from tamis.engine.scan import Plan
-from tamis.engine.scan.column_widths import share
+from tamis.engine.scan.column_widths import width_share
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store.lru_cache import LruCache
@@ -61,10 +61,10 @@ def saves_much(plan: Plan, snapshot: Snapshot, selected: Schema, column: Field) 
         return True
     whole = snapshot.head.schema or selected
     if any(index.columns[0] == (column.id,) for index in snapshot.head.indexes) and plan.options.index_use != "off":
-        return plan.parts.bytes * share(selected, whole) > limit
-    tested = {column.id, *(ids[0] for c in plan.spec.conjuncts for ids in columns(c))}
+        return plan.parts.bytes * width_share(selected, whole) > limit
+    tested = {column.id, *(ids[0] for c in plan.spec.conjuncts for ids in column_paths(c))}
     late = Schema(tuple(f for f in selected if f.id not in tested))
-    return bool(late.fields) and plan.parts.bytes * share(late, whole) * (1 - MOST_ROWS) > limit
+    return bool(late.fields) and plan.parts.bytes * width_share(late, whole) * (1 - MOST_ROWS) > limit
 
 
 def key_spread(plan: Plan, snapshot: Snapshot, column: Field) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import MOST_KEYS, Call, Expr, Literals, bound, equal_as_arrow, key_filter
+from tamis.core.expr import MOST_KEYS, Call, Expr, Literals, column_by_ids, equal_as_arrow, key_filter
 from tamis.core.stats import TableEvidence
 from tamis.core.types import (
     DATE,
@@ -38,10 +38,10 @@ from tamis.sizes import SIZES
 from tamis.spark.executors.partitions import Cut
 from tamis.spark.executors.read_task import Task
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.catalyst import known, translate
-from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible, array, data_type, same_values
+from tamis.spark.jvm_bridge.catalyst import known_nodes, translate_filters
+from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible, constant_array, data_type, same_values
 from tamis.spark.jvm_bridge.node_settings import zone_table
-from tamis.spark.jvm_bridge.wire_format import NUL, listed
+from tamis.spark.jvm_bridge.wire_format import NUL, list_text
 from tamis.storage.commit_log import Snapshot
 
 _FUNCTION = ("java.util.function.BiFunction",)
@@ -54,8 +54,8 @@ Spark's join tests the rows in any case.
 
 
 def key_columns(owner: Bridge, schema: Schema) -> str:
-    """The columns whose keys can prune, as ``wire_format.listed``."""
-    return listed(f.name for f in schema if _has_order(f.type)) if owner.pinned else ""
+    """The columns whose keys can prune, as ``wire_format.list_text``."""
+    return list_text(f.name for f in schema if _has_order(f.type)) if owner.pinned else ""
 
 
 def _has_order(kind: DataType) -> bool:
@@ -73,8 +73,8 @@ def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr,
         if not others:
             return numbers
         said = owner.helper("JoinKeys").expressions(predicates, MOST_KEYS)
-        text = owner.helper("TreeText").render(said, known())
-        found = translate(text, schema, zone_table(owner)).conjuncts
+        text = owner.helper("TreeText").render(said, known_nodes())
+        found = translate_filters(text, schema, zone_table(owner)).conjuncts
     except Py4JError:  # values that Java itself cannot write; keys are optional
         return ()
     return (
@@ -99,10 +99,10 @@ def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
             if not kind:
                 keys = pa.array([], to_arrow_type(column.type))
             elif same_values(column.type, data_type(kind)):
-                keys = array(column.type, values)
+                keys = constant_array(column.type, values)
             else:
                 continue
-            out.append(key_filter(bound(schema, (column.id,)), keys, distinct=True))
+            out.append(key_filter(column_by_ids(schema, (column.id,)), keys, distinct=True))
         except (TamisError, Inexpressible):  # not a column of the table, or a type without a counterpart
             continue
     return tuple(conjunct for conjunct in out if conjunct is not None), others != "0"
@@ -259,10 +259,10 @@ class Handover:
     def take(self) -> Narrowed | None:
         """Return, once, what was put for the current execution."""
         waiting, self._mine.waiting = getattr(self._mine, "waiting", None), None
-        return waiting[1] if waiting is not None and waiting[0] == execution() else None
+        return waiting[1] if waiting is not None and waiting[0] == execution_id() else None
 
 
-def execution() -> str:
+def execution_id() -> str:
     """The id of the SQL execution for which Spark calls in this thread."""
     from pyspark import SparkContext
 

@@ -14,7 +14,14 @@ from dataclasses import replace
 from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadCounters, evaluates_all
 from tamis.engine.scan import Plan, Report
-from tamis.engine.scan.skip_audit import Proof, certain_matches, log_violation, read_audited, strict, violation
+from tamis.engine.scan.skip_audit import (
+    Proof,
+    audit_is_strict,
+    audit_violation,
+    certain_matches,
+    log_violation,
+    read_audited,
+)
 from tamis.storage.files import PartRef
 
 
@@ -30,8 +37,8 @@ def audit_native(audited: Plan, report: Report, native_rows: Callable[[PartRef],
         nonlocal sound
         sound = False
         report.violate(part, problem)
-        error = violation(report.table, report.filter, part, problem)
-        if strict():
+        error = audit_violation(report.table, report.filter, part, problem)
+        if audit_is_strict():
             raise error
         log_violation(error)
 

@@ -29,7 +29,7 @@ from tamis.core.types import (
     Time,
 )
 from tamis.cost_model import COSTS
-from tamis.engine.part_reader import evidence_of, expected
+from tamis.engine.part_reader import evidence_of, expected_share
 from tamis.engine.scan import Plan
 from tamis.engine.scan.column_widths import read_share
 from tamis.spark.jvm_bridge.spark_types import to_spark
@@ -113,7 +113,7 @@ def keeps_much(plan: Plan) -> bool:
     """
     parts, rows = plan.parts, plan.parts.live_rows
     try:
-        guess = expected(plan.spec.conjuncts, evidence_of(parts.table, plan.spec.part_schemas))
+        guess = expected_share(plan.spec.conjuncts, evidence_of(parts.table, plan.spec.part_schemas))
     except Exception:  # noqa: BLE001  # a statistics problem never fails a query
         guess = None
     kept = np.maximum(parts.all_match, 0.0 if guess is None else guess)

@@ -9,7 +9,7 @@ from typing import Any
 from tamis.engine.scan import Report
 from tamis.engine.scan.report.scan_report import SKIPPED
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.sql_metrics import Metric, declared, valued
+from tamis.spark.jvm_bridge.sql_metrics import Metric, declared_metrics, metric_values
 
 _WHY = {
     "skipped_segment": "in skipped segments",
@@ -37,7 +37,7 @@ STREAM_METRICS = tuple(Metric(kind, name, text.replace("the table", "the range")
 """The same of a micro-batch, whose range of positions is planned as a table is."""
 
 
-def values(report: Report) -> dict[str, int]:
+def planning_metrics(report: Report) -> dict[str, int]:
     """The values of the metrics after planning, by name."""
     segments, parts, sizes = report.segments, report.parts, report.bytes
     return {
@@ -65,8 +65,8 @@ class NodeMetrics:
 
     def declared(self) -> Any:
         if self.streams:
-            return declared(self._owner, ())
-        return self._owner.once("metrics", "scan", lambda: declared(self._owner, METRICS))
+            return declared_metrics(self._owner, ())
+        return self._owner.once("metrics", "scan", lambda: declared_metrics(self._owner, METRICS))
 
     def narrow(self, execution: str, report: Report) -> None:
         """Remember the report of the plan that an execution runs instead of the scan's own."""
@@ -76,4 +76,4 @@ class NodeMetrics:
         """The values for an execution, asked for only where keys came; ``planned`` is the report without them."""
         now = execution() if self._narrowed else ""
         report = next((report for ran, report in reversed(self._narrowed) if ran == now), planned)
-        return valued(self._owner, METRICS, {} if self.streams else values(report))
+        return metric_values(self._owner, METRICS, {} if self.streams else planning_metrics(report))

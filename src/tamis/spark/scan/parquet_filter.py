@@ -21,7 +21,7 @@ from tamis.core.expr import Call, Column, Expr, Literal, Literals
 from tamis.core.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, DataType, Decimal, Schema, String
 from tamis.engine.part_reader import can_fail
 from tamis.sizes import SIZES
-from tamis.spark.jvm_bridge.wire_format import NUL, words
+from tamis.spark.jvm_bridge.wire_format import NUL, words_text
 
 _TURNED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -43,7 +43,7 @@ def filter_hints(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) ->
             break
         if (rendered := columns.hint_words(conjunct)) is not None:
             hints.append(rendered)
-    return words(word for rendered in hints for word in rendered)
+    return words_text(word for rendered in hints for word in rendered)
 
 
 def hints_cover_filter(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> bool:

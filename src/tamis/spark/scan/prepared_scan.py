@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tamis.core.expr import Expr, Literal, Literals
-from tamis.engine.scan import Options, Plan, PlanRequest, plan
+from tamis.engine.scan import Options, Plan, PlanRequest, plan_scan
 from tamis.engine.scan.funnel import remember_places
 from tamis.spark.executors.partitions import Cut
 from tamis.spark.scan.file_checks import has_copied_elements
 from tamis.spark.scan.filter_contract import FilterContract
-from tamis.spark.scan.pushdown import exact
+from tamis.spark.scan.pushdown import is_exact
 from tamis.spark.scan.scan_answers import PackedFiles
 from tamis.spark.scan.scan_estimates import estimated_columns
 from tamis.world import world
@@ -38,7 +38,7 @@ _OVERHEAD, _FIELD, _NODE = 2**14, 2**9, 2**8
 _numbers = itertools.count()
 
 
-def planned(scan: Scan, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
+def plan_prepared(scan: Scan, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
     """Run the funnel for the rows of ``scan`` that satisfy ``conjuncts``."""
     measured: frozenset[int] = frozenset()
     if scan.pushed.aggregation:
@@ -56,7 +56,7 @@ def planned(scan: Scan, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
         table=scan.source.name,
         filter_text=scan.filter_text,
     )
-    return plan(scan.source.snapshot, scan.source.store, request)
+    return plan_scan(scan.source.snapshot, scan.source.store, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def may_be_remembered(scan: Scan) -> bool:
         not scan.changes_rows
         and not scan.join_keys
         and not scan.options.audit_percent
-        and exact(scan.filters.conjuncts)
+        and is_exact(scan.filters.conjuncts)
         and not any(has_copied_elements(f.type) for f in scan.selected)
     )
 

@@ -15,19 +15,19 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from tamis.core.expr import Call, Column, Expr, Literal, Literals, function
+from tamis.core.expr import Call, Column, Expr, Literal, Literals, function_entry
 from tamis.core.expr.registry import Partial
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.types import STRING, Schema, String
 from tamis.engine.part_reader import ReadCounters
 from tamis.engine.scan import PartRefs, Plan
 from tamis.engine.scan.partial_aggregates import Aggregation, Measure
-from tamis.engine.scan.scan_order import Order, key
+from tamis.engine.scan.scan_order import Order, sort_key
 from tamis.engine.scan.scan_plan import report_order
 from tamis.engine.scan.top_k import PLACE, POSITION, Found, TopK
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
-from tamis.spark.jvm_bridge.wire_format import items
+from tamis.spark.jvm_bridge.wire_format import list_items
 
 READ = "org.apache.spark.sql.connector.read."
 LIMITS = (READ + "SupportsPushDownLimit", READ + "SupportsPushDownTopN")
@@ -86,23 +86,23 @@ class Pushed:
 NOTHING = Pushed()
 
 
-def exact(conjuncts: Sequence[Expr]) -> bool:
+def is_exact(conjuncts: Sequence[Expr]) -> bool:
     """Whether our evaluator keeps exactly the rows that Spark keeps, and no conjunct can fail."""
     return all(_exact(node) for conjunct in conjuncts for node in conjunct.walk())
 
 
 def _exact(node: Expr) -> bool:
     if isinstance(node, Call):
-        return node.function in _EXACT and function(node.function).partial(node) is Partial.NEVER
+        return node.function in _EXACT and function_entry(node.function).partial(node) is Partial.NEVER
     return isinstance(node, Literal | Literals) or (isinstance(node, Column) and not node.type.children)
 
 
 def order_of(text: str | None, schema: Schema) -> Order:
     """The order described by ``Pushed.orders``; empty if it cannot be used."""
-    words = items(text)
+    words = list_items(text)
     try:
         return tuple(
-            key(schema, name, descending=direction == "DESCENDING", nulls_first=nulls == "NULLS_FIRST")
+            sort_key(schema, name, descending=direction == "DESCENDING", nulls_first=nulls == "NULLS_FIRST")
             for name, direction, nulls in zip(words[::3], words[1::3], words[2::3], strict=True)
         )
     except TamisError:
@@ -114,7 +114,7 @@ def aggregation_of(text: str | None, schema: Schema) -> Aggregation | None:
 
     None also without groups and measures: the single result row would have no column.
     """
-    words = items(text)
+    words = list_items(text)
     if len(words) < 2:
         return None
     groups, rest = words[1 : 1 + int(words[0])], words[1 + int(words[0]) :]
@@ -131,13 +131,13 @@ def aggregation_of(text: str | None, schema: Schema) -> Aggregation | None:
     return Aggregation(measures, tuple(f for f in found[: len(groups)] if f is not None))
 
 
-def output(aggregation: Aggregation) -> Schema:
+def aggregate_output(aggregation: Aggregation) -> Schema:
     """The columns of partial aggregates, as Spark takes them: text as STRING, without length."""
     plain = (replace(f, type=STRING) if isinstance(f.type, String) else f for f in aggregation.output)
     return Schema(tuple(plain))
 
 
-def pays(aggregation: Aggregation, before: Plan, after: Plan) -> bool:
+def aggregate_pays(aggregation: Aggregation, before: Plan, after: Plan) -> bool:
     """Whether metadata answers enough that aggregating the rest in Python is not slower."""
     if not aggregation.groups:
         return len(after.parts) < len(before.parts) or bool(before.spec.conjuncts) or not len(before.parts)
@@ -147,7 +147,7 @@ def pays(aggregation: Aggregation, before: Plan, after: Plan) -> bool:
 # --- top-N: the driver looks at the best parts before it sends tasks ---
 
 
-def foremost(plan: Plan, share: float) -> Plan:
+def reduce_to_top(plan: Plan, share: float) -> Plan:
     """The plan reduced to rows that may be in the top N, after reading the order's columns of the best parts.
 
     ``share``: the share of a row that these columns are. Of the parts looked at, only the rows found are

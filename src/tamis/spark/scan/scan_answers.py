@@ -14,11 +14,11 @@ from tamis.errors import TamisError
 from tamis.spark.executors.partitions import Cut, local_url, pack_files
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.sql_metrics import define_metrics
-from tamis.spark.jvm_bridge.wire_format import packed_pairs, packed_texts, words
+from tamis.spark.jvm_bridge.wire_format import packed_pairs, packed_texts, words_text
 from tamis.spark.scan.file_checks import checked_already
 from tamis.spark.scan.join_keys import INTERFACE
 from tamis.spark.scan.native_reader import has_repeated
-from tamis.spark.scan.node_metrics import METRICS, values
+from tamis.spark.scan.node_metrics import METRICS, planning_metrics
 from tamis.spark.scan.scan_estimates import column_statistics
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def answer_maker(owner: Bridge) -> Any:
 def _installed(owner: Bridge) -> Any:
     define_metrics(owner)  # ScanAnswers is compiled against them
     made = owner.helper("ScanAnswers")
-    made.install(owner.helper("Partitions"), words(w for m in METRICS for w in (m.kind, m.name, m.description)))
+    made.install(owner.helper("Partitions"), words_text(w for m in METRICS for w in (m.kind, m.name, m.description)))
     return made
 
 
@@ -64,7 +64,7 @@ def known_answers(scan: Scan, *, batch: bool) -> str:
         if INTERFACE in scan.interfaces:
             known["filterAttributes"] = scan.offered_keys
         if scan.audited is None and not scan.pushed.order:  # else it looks at parts before it runs
-            reported = values(scan.plan.report)
+            reported = planning_metrics(scan.plan.report)
             known["reportDriverMetrics"] = " ".join(str(reported[m.name]) for m in METRICS)
             if batch and (files := checked_files(scan, scan.plan, scan.packed_files)):
                 known["toBatch"] = packed_pairs({"planInputPartitions": files})
@@ -74,7 +74,7 @@ def known_answers(scan: Scan, *, batch: bool) -> str:
 def estimate_text(scan: Scan) -> str:
     """Bytes and rows of ``scan``, and statistics of its columns, as ``ScanAnswers.estimate`` reads them."""
     columns = column_statistics(scan.plan, scan.selected) if scan.cost_based else ""
-    return words((str(max(scan.bytes, 1)), str(scan.rows), *([columns] if columns else ())))
+    return words_text((str(max(scan.bytes, 1)), str(scan.rows), *([columns] if columns else ())))
 
 
 def packed_files(scan: Scan, plan: Plan, cut: Cut) -> PackedFiles | None:
@@ -101,7 +101,7 @@ def checked_files(scan: Scan, plan: Plan, files: PackedFiles | None) -> str | No
     if checked is None:
         return None
     signatures, sound = checked
-    signed = words(
+    signed = words_text(
         w for url, found in zip(files.urls, signatures, strict=True) for w in (url, " ".join(map(str, found)))
     )
     pages = str(sound and not has_repeated(scan.selected)).lower()

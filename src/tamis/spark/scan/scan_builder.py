@@ -5,7 +5,7 @@ Spark's builder is an object of ``ScanBuilders.java``, which collects filters an
 
 Invariant: every filter is returned to Spark, which tests it again, so no extra row gets through. The scan
 keeps a filter to itself only under a limit or an aggregate, which Spark would not push otherwise, and only if
-the filter is exact (``pushdown.exact``).
+the filter is exact (``pushdown.is_exact``).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tamis.core.types import Schema
 from tamis.engine.scan import Options
 from tamis.engine.scan.index_stage import check_index_options
 from tamis.errors import SchemaFenced
-from tamis.spark.catalog.analyzed_schema import captured
+from tamis.spark.catalog.analyzed_schema import captured_schema
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.executors.partitions import Sizes
 from tamis.spark.executors.row_metadata import METADATA, PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
+from tamis.spark.jvm_bridge.catalyst import Translation, known_nodes, opaque_filter, translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
-from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
-from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, UNREADABLE, items
+from tamis.spark.jvm_bridge.spark_types import pruned_schema, to_spark
+from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, UNREADABLE, list_items
 from tamis.spark.options.source_options import POINTS, Use, read_options, unapplied_point
 from tamis.spark.scan.inferred_checks import without_inferred_checks
 from tamis.spark.scan.pushdown import (
@@ -37,10 +37,10 @@ from tamis.spark.scan.pushdown import (
     LIMITS,
     NOTHING,
     Pushed,
+    aggregate_output,
     aggregation_of,
-    exact,
+    is_exact,
     order_of,
-    output,
 )
 from tamis.spark.scan.pushed_filters import CATALYST_FILTERS, builder_wrapper, java_builder
 from tamis.spark.scan.scan_source import ScanRequest, Source
@@ -76,7 +76,7 @@ def collect_in_java(owner: Bridge) -> None:
 
 
 def _installed(owner: Bridge) -> bool:
-    owner.helper("ScanBuilders").install(owner.helper("TreeText"), known(), builder_wrapper(owner))
+    owner.helper("ScanBuilders").install(owner.helper("TreeText"), known_nodes(), builder_wrapper(owner))
     return True
 
 
@@ -85,7 +85,7 @@ def planned_scan(owner: Bridge, table: LoadedTable, collected: str, required: An
 
     ``collected`` is described there. ``required`` (Java) is the type of the rows, None for all columns.
     """
-    filters, columns, count, *rest = items(collected)
+    filters, columns, count, *rest = list_items(collected)
     end = 2 * int(count)
     builder = _builder(owner, table, _pairs(rest[:end]), None)
     return builder.collected(None if filters == UNREADABLE else filters, columns, required, _pairs(rest[end:])).build()
@@ -143,7 +143,7 @@ class Builder:
     @cached_property
     def _switches(self) -> tuple[Options, dict[str, str]]:
         """The effective options, and the session's settings."""
-        settings = self._settings or _pairs(items(self._owner.helper("ScanBuilders").settings("tamis.")))
+        settings = self._settings or _pairs(list_items(self._owner.helper("ScanBuilders").settings("tamis.")))
         conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
         metadata_fields = {k: v for k, v in self._options.items() if k != PUSHED_MARK}
         return Options.resolve(metadata_fields, conf, self._source.snapshot.head.properties, foreign=True), settings
@@ -166,7 +166,7 @@ class Builder:
         from py4j.protocol import Py4JError
 
         try:
-            text = self._owner.helper("TreeText").render(filters, known())
+            text = self._owner.helper("TreeText").render(filters, known_nodes())
         except Py4JError:  # a tree nested too deeply for Java to walk: it may mean anything
             text = None
         self._take_filters(text)
@@ -180,7 +180,7 @@ class Builder:
             and PUSHED_MARK in self._options
             and self._built is None
             and self._switches[0].read_lazy != "native"
-            and exact(self._filters.conjuncts)
+            and is_exact(self._filters.conjuncts)
         )
         self._pushed = Pushed(owned=owned and bool(self._filters.conjuncts))
 
@@ -197,11 +197,13 @@ class Builder:
         self._with_positions = len(columns) < len(wanted["fields"])
         metadata_fields = [f for f in wanted["fields"] if asked and f["name"] == METADATA]
         self._metadata = tuple(inner["name"] for f in metadata_fields for inner in f["type"]["fields"])
-        schema = captured(self._source.snapshot.head, self._source.schema, wanted | {"fields": columns}, self._analysed)
+        schema = captured_schema(
+            self._source.snapshot.head, self._source.schema, wanted | {"fields": columns}, self._analysed
+        )
         if schema is not self._source.schema:
             self._source = replace(self._source, schema=schema)
             self._filters = self._translated(schema)
-        self._selected = pruned(schema, wanted | {"fields": columns})
+        self._selected = pruned_schema(schema, wanted | {"fields": columns})
         places = [
             {"name": PART, "type": "string", "nullable": False, "metadata": {}},
             {"name": POSITION, "type": "long", "nullable": False, "metadata": {}},
@@ -270,7 +272,7 @@ class Builder:
             found = aggregation_of(text, self._source.schema)
             made = None
             if found is not None:
-                required = self._owner.struct_type(to_spark(output(found)))
+                required = self._owner.struct_type(to_spark(aggregate_output(found)))
                 made = self._scan(replace(self._pushed, aggregation=found), found.columns, required)
             self._asked[text] = made if made is not None and made.pays else None
         return self._asked[text]
@@ -288,10 +290,12 @@ class Builder:
 
     def _translated(self, schema: Schema) -> Translation:
         if self._text is None:
-            return unknown(schema, "a filter that could not be read")
+            return opaque_filter(schema, "a filter that could not be read")
         if not self._text:
             return Translation(())
-        return Translation(without_inferred_checks(translate(self._text, schema, zone_table(self._owner)).conjuncts))
+        return Translation(
+            without_inferred_checks(translate_filters(self._text, schema, zone_table(self._owner)).conjuncts)
+        )
 
     def _scan(self, pushed: Pushed, selected: Schema, required: Any) -> Scan:
         options, settings = self._switches

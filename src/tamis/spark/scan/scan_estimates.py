@@ -27,7 +27,7 @@ from tamis.core.types import (
 )
 from tamis.engine.part_reader import evidence_of
 from tamis.engine.scan import Plan
-from tamis.spark.jvm_bridge.wire_format import words
+from tamis.spark.jvm_bridge.wire_format import words_text
 
 _CODES: dict[DataType, str] = {
     BYTE: "b",
@@ -73,7 +73,7 @@ def column_statistics(plan: Plan, selected: Schema) -> str:
         ):
             nulls = int((column.nulls.to_numpy() * live // np.maximum(rows, 1)).sum())
             found_words += [f.name, code, *map(str, ends), str(nulls), _distinct(f.type, ends, int(live.sum()) - nulls)]
-    return words(found_words)
+    return words_text(found_words)
 
 
 def _code(kind: DataType) -> str | None:

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tamis.engine.scan import Plan, Scan
-from tamis.engine.scan.skip_audit import strict
+from tamis.engine.scan.skip_audit import audit_is_strict
 from tamis.errors import InvalidInput
 from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Read
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_session
 from tamis.spark.jvm_bridge.spark_types import to_python_spark
-from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
+from tamis.spark.scan.scan_metrics import Planned, metrics_ledger, scan_id
 
 _SIZES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
 
@@ -90,7 +90,9 @@ def _context(spark: Any) -> Any:
 def _reader(plan: Plan, spark: Any, tasks: int) -> Read:
     name = scan_id()
     if _context(spark) is None:
-        return Read(name, plan.spec, None, strict=strict())  # no accumulator under Connect: reports hold planning only
-    book = ledger(bridge(spark))
+        return Read(
+            name, plan.spec, None, strict=audit_is_strict()
+        )  # no accumulator under Connect: reports hold planning only
+    book = metrics_ledger(bridge_of(spark))
     book.plan(name, Planned(name, plan.report, tasks, 0, 0, native=False))
-    return Read(name, plan.spec, book.accumulator, strict=strict())
+    return Read(name, plan.spec, book.accumulator, strict=audit_is_strict())

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tamis.engine.part_reader import ReadCounters
-from tamis.engine.scan.report.report_hooks import deliver, when_hooked
+from tamis.engine.scan.report.report_hooks import deliver_report, when_hooked
 from tamis.engine.scan.report.scan_report import Counts, Report, before_reading
-from tamis.engine.scan.skip_audit import log_violation, violation
+from tamis.engine.scan.skip_audit import audit_violation, log_violation
 from tamis.spark.executors.read_task import Outcome
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.world import new_id, world
@@ -122,7 +122,7 @@ class Ledger:
         report.add(("spark", task), outcome.counters)
         for part, problem in outcome.violations:
             report.violate(part, problem)
-            log_violation(violation(report.table, report.filter, part, problem))
+            log_violation(audit_violation(report.table, report.filter, part, problem))
 
     def _report(self, scan: str, execution: str) -> Report | None:
         key = scan, execution
@@ -190,7 +190,7 @@ class Ledger:
         """Deliver closed reports to the hooks, in the order in which they were closed."""
         while self._closed:
             with suppress(IndexError):  # another thread was faster
-                deliver(self._closed.popleft())
+                deliver_report(self._closed.popleft())
 
     def _listen(self) -> None:
         """From now on, finish reports when their executions end, not only when reports are requested."""
@@ -308,7 +308,7 @@ _ledgers: weakref.WeakKeyDictionary[Any, Ledger] = weakref.WeakKeyDictionary()
 _opening = threading.Lock()
 
 
-def ledger(owner: Bridge) -> Ledger:
+def metrics_ledger(owner: Bridge) -> Ledger:
     """The ledger of the Spark application that now runs in this JVM."""
     context = _running()
     with _opening:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tamis.engine.scan.skip_audit import strict
+from tamis.engine.scan.skip_audit import audit_is_strict
 from tamis.errors import InvalidInput
-from tamis.spark.executors.partitions import local_url, pack, pack_files
+from tamis.spark.executors.partitions import local_url, pack_files, pack_tasks
 from tamis.spark.executors.read_task import Fold, Read, Task
 from tamis.spark.jvm_bridge.wire_format import packed_pairs
 from tamis.spark.options.source_options import Use, read_options
@@ -62,7 +62,7 @@ class Batch:
     def planInputPartitions(self) -> Any:  # noqa: N802
         self._pages = self._scan.check(self._narrowed)
         if self._narrowed is not None:
-            return packed(self._scan, self._narrowed.tasks())
+            return pack_partitions(self._scan, self._narrowed.tasks())
         if self._scan.native:  # Spark asks for both: Java keeps the reader until then
             return files_and_reader(self._scan, self._scan.tasks, pages=self._pages)
         return self._scan.partitions
@@ -84,16 +84,16 @@ def batch_part(scan: Scan) -> tuple[str, str, Batch] | None:
         return None
 
 
-def packed(scan: Scan, tasks: list[Task]) -> Any:
+def pack_partitions(scan: Scan, tasks: list[Task]) -> Any:
     """A Java array of input partitions for ``tasks``."""
     helper = scan._owner.helper("Partitions")
     if scan.native:
         return helper.files(pack_files(tasks, local_url(scan.plan.spec.url)))
-    return helper.python(pack(tasks))
+    return helper.python(pack_tasks(tasks))
 
 
 def files_and_reader(scan: Scan, tasks: list[Task], *, pages: bool) -> Any:
-    """``packed``, and ``made_reader`` as the answer of ``createReaderFactory``, for Spark's own reader."""
+    """``pack_partitions``, and ``made_reader`` as the answer of ``createReaderFactory``, for Spark's own reader."""
     files = pack_files(tasks, local_url(scan.plan.spec.url))
     reader = *scan.spark_reader_text, pages, "createReaderFactory"
     return scan._owner.helper("Partitions").filesAndParquet(files, *reader)
@@ -112,11 +112,13 @@ def made_reader(scan: Scan, pages: bool) -> Any:
     if scan.native:
         return scan._owner.helper("Partitions").parquet(*scan.spark_reader_text, pages)
     if scan.pushed.aggregation is not None:
-        fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())
+        fold = Fold(
+            scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=audit_is_strict()
+        )
         return python_reader(scan._owner, fold, scan.required)
     return python_reader(
         scan._owner,
-        Read(scan.id, spec, scan._ledger.accumulator, metadata=scan.metadata, strict=strict()),
+        Read(scan.id, spec, scan._ledger.accumulator, metadata=scan.metadata, strict=audit_is_strict()),
         scan.required,
     )
 

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 from tamis.core.expr import Expr, short_sql
 from tamis.core.types import Schema
-from tamis.engine.part_reader import runnable
+from tamis.engine.part_reader import runnable_conjuncts
 from tamis.engine.scan import Options, Plan
-from tamis.engine.scan.column_widths import read_share, share
-from tamis.engine.scan.metadata_aggregates import answer
-from tamis.engine.scan.report.report_text import summary
+from tamis.engine.scan.column_widths import read_share, width_share
+from tamis.engine.scan.metadata_aggregates import answer_from_metadata
+from tamis.engine.scan.report.report_text import report_summary
 from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Task, packed_rows
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -31,7 +31,7 @@ from tamis.spark.scan.join_keys import (
     INTERFACE,
     Handover,
     Narrowed,
-    execution,
+    execution_id,
     is_selective,
     key_columns,
     key_conjuncts,
@@ -39,12 +39,12 @@ from tamis.spark.scan.join_keys import (
 )
 from tamis.spark.scan.native_audit import audit_native
 from tamis.spark.scan.node_metrics import NodeMetrics
-from tamis.spark.scan.prepared_scan import Preparation, may_be_remembered, planned, remembered_preparation
-from tamis.spark.scan.pushdown import NOTHING, foremost, pays
+from tamis.spark.scan.prepared_scan import Preparation, may_be_remembered, plan_prepared, remembered_preparation
+from tamis.spark.scan.pushdown import NOTHING, aggregate_pays, reduce_to_top
 from tamis.spark.scan.scan_answers import answer_maker, estimate_text, known_answers, packed_files
-from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
+from tamis.spark.scan.scan_metrics import Ledger, Planned, metrics_ledger, scan_id
 from tamis.spark.scan.scan_source import ScanRequest, Source
-from tamis.spark.scan.spark_batch import Batch, batch_part, made_reader, native_rows, packed, spark_reader_text
+from tamis.spark.scan.spark_batch import Batch, batch_part, made_reader, native_rows, pack_partitions, spark_reader_text
 from tamis.spark.streaming.stream_read import MicroBatchStream
 
 SCAN = ("org.apache.spark.sql.connector.read.SupportsReportStatistics",)
@@ -81,7 +81,7 @@ class Scan:
     ) -> None:
         self._owner = owner
         self.required = request.required
-        self._ledger: Ledger = ledger(owner)
+        self._ledger: Ledger = metrics_ledger(owner)
         self.source, self.options, self.selected = source, options, request.selected
         self.positions, self.pushed, self.metadata = request.positions, request.pushed, request.metadata
         self.changes_rows = request.changes_rows
@@ -153,7 +153,7 @@ class Scan:
         """Run the funnel, unless its result ``plan`` is known, decide who reads the rows, and return the decisions."""
         source, options, selected, conjuncts = self.source, self.options, self.selected, self.filters.conjuncts
         self.filter_text = " AND ".join(short_sql(c) for c in conjuncts) or None
-        self.plan = self._shaped(plan or planned(self, conjuncts, replace(options, audit_percent=0.0)))
+        self.plan = self._shaped(plan or plan_prepared(self, conjuncts, replace(options, audit_percent=0.0)))
         self.residual_reason = native.residual_reason(
             self.plan, selected, source.schema, filtered=bool(conjuncts), owned=self.pushed.owned
         )
@@ -163,7 +163,7 @@ class Scan:
         self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
         self.obstacle = self.obstacle or ("the keys of a join come" if self.keyed else None)
         if options.audit_percent and plan is None:
-            audited = planned(self, conjuncts, options)
+            audited = plan_prepared(self, conjuncts, options)
             if self.native:
                 self.audited = audited
             else:
@@ -184,8 +184,8 @@ class Scan:
         self.answer, self.pays = b"", True
         if self.pushed.aggregation is None:
             return plan
-        left, known = answer(plan, self.pushed.aggregation, plan.spec.part_schemas)
-        self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, plan, left)
+        left, known = answer_from_metadata(plan, self.pushed.aggregation, plan.spec.part_schemas)
+        self.answer, self.pays = packed_rows(known), aggregate_pays(self.pushed.aggregation, plan, left)
         return left
 
     def _contract(self) -> FilterContract:
@@ -194,7 +194,7 @@ class Scan:
             self.filters.conjuncts,
             owned=self.pushed.owned,
             join_keys=self.join_keys,
-            evaluated=None if self.native else runnable(self.plan.spec),
+            evaluated=None if self.native else runnable_conjuncts(self.plan.spec),
             every_row_matches=native.every_row_matches(self.plan),
             requested=frozenset(f.id for f in self.selected),
         )
@@ -212,7 +212,7 @@ class Scan:
 
     def _sizes_of(self, plan: Plan) -> tuple[int, int]:
         """Bytes of the selected columns in a plan's parts, and their live rows."""
-        return int(plan.parts.bytes * share(self.selected, self.source.schema)), int(plan.parts.live_rows.sum())
+        return int(plan.parts.bytes * width_share(self.selected, self.source.schema)), int(plan.parts.live_rows.sum())
 
     @property
     def native(self) -> bool:
@@ -277,8 +277,8 @@ class Scan:
     def _look(self) -> None:
         """Look at the best parts of a top-N scan, once: when it first runs, not for EXPLAIN."""
         if not self._looked and self.pushed.order:
-            self.plan = foremost(
-                self.plan, share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema)
+            self.plan = reduce_to_top(
+                self.plan, width_share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema)
             )
             self.cut = self._cut(self.plan)
             self.register(self.java_key)
@@ -294,7 +294,7 @@ class Scan:
     @cached_property
     def partitions(self) -> Any:
         """A Java array of input partitions."""
-        return packed(self, self.tasks)
+        return pack_partitions(self, self.tasks)
 
     def reader(self, *, pages: bool) -> Any:
         """The Java ``PartitionReaderFactory``, made once. ``pages``: whether page indexes may be trusted."""
@@ -310,7 +310,7 @@ class Scan:
     def description(self) -> str:
         reader = "Spark's Parquet reader" if self.native else f"Python ({self.obstacle})"
         return (
-            f"tamis version {self.source.snapshot.version}, {summary(self.plan.report)}, "
+            f"tamis version {self.source.snapshot.version}, {report_summary(self.plan.report)}, "
             f"filter: [{self.filter_text or ''}], reader: {reader}"
         )
 
@@ -321,7 +321,7 @@ class Scan:
         return self._metrics.declared()
 
     def reportDriverMetrics(self) -> Any:  # noqa: N802
-        return self._metrics.of(execution, self.plan.report)
+        return self._metrics.of(execution_id, self.plan.report)
 
     def columnarSupportMode(self) -> str:  # noqa: N802
         return "PARTITION_DEFINED" if self.native else "UNSUPPORTED"
@@ -343,7 +343,7 @@ class Scan:
 
     def filter(self, predicates: Any) -> None:
         """Take the join keys of one execution. The next batch reads only what can hold them."""
-        now = execution()
+        now = execution_id()
         self._handover.put(now, self._narrowed(now, key_conjuncts(self._owner, predicates, self.source.schema)))
 
     def runtime_filtered(self, column: str, keys: int) -> Any:
@@ -385,7 +385,7 @@ class Scan:
         options = self.options
         if self.native:  # Spark's reader checks no proofs and reads no single rows
             options = replace(options, audit_percent=0.0, index_use="off")
-        plan = planned(self, (*self.filters.conjuncts, *keys), options)
+        plan = plan_prepared(self, (*self.filters.conjuncts, *keys), options)
         plan.report.joined(self.plan.report)
         self._tell_reader(plan)
         made = Narrowed(scan_id(), keys, plan, self._cut(plan))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.errors import InvalidInput
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 
 _SERVICE = "org.apache.spark.sql.connect.service.SparkConnectService"
 _PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
@@ -25,7 +25,7 @@ def start_connect_server(spark: Any) -> None:
 
     Raises ``InvalidInput`` (``NO_CONNECT_SERVER``) if this Spark was built without it.
     """
-    java = bridge(spark)
+    java = bridge_of(spark)
     if not java.has_class(_SERVICE):
         raise InvalidInput(
             "This Spark has no Connect server.",
@@ -39,6 +39,6 @@ def start_connect_server(spark: Any) -> None:
 
 def stop_connect_server(spark: Any) -> None:
     """Stop the server, and end open connections at once."""
-    java = bridge(spark)
+    java = bridge_of(spark)
     none = java.cls("scala.Option").empty()
     java.cls(_SERVICE).stop(none, none)

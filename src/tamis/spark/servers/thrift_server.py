@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.errors import InvalidInput
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 
 _SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
@@ -21,7 +21,7 @@ def start_thrift_server(spark: Any) -> Any:
     Each connection gets a session of its own. Raises ``InvalidInput`` (``NO_THRIFT_SERVER``) if this Spark was built
     without it.
     """
-    java = bridge(spark)
+    java = bridge_of(spark)
     if not java.has_class(_SERVER):
         raise InvalidInput(
             "This Spark has no Thrift server.",

@@ -66,7 +66,7 @@ def newer_statements(bridge: Bridge) -> list[str]:
     return [words for words, newer in NEWER.items() if not newer.is_there(bridge)]
 
 
-def refuse(words: str, version: str) -> InvalidInput:
+def refuse_statement(words: str, version: str) -> InvalidInput:
     """The error for the statement with these first two words on the Spark ``version``."""
     newer = NEWER[words]
     return InvalidInput(

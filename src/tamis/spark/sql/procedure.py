@@ -66,7 +66,7 @@ READERS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
 """By parameter type: Spark's type (a name, or JSON), and a function that reads the argument from a row."""
 
 
-def argument(row: Any, at: int, parameter: Parameter) -> Any:
+def procedure_argument(row: Any, at: int, parameter: Parameter) -> Any:
     """The argument at ``at`` of Spark's row; None for NULL if that is the default.
 
     Raises ``InvalidInput`` (``BAD_OPTION``) for any other NULL.
@@ -100,7 +100,7 @@ def row_filter(arguments: dict[str, Any]) -> str | None:
 
 def named_table(catalog: Any, arguments: dict[str, Any]) -> Any:
     """The ``Table`` that the argument ``table`` names."""
-    return Table(*opened(catalog, arguments))
+    return Table(*opened_table(catalog, arguments))
 
 
 def new_name(catalog: Any, arguments: dict[str, Any]) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def new_name(catalog: Any, arguments: dict[str, Any]) -> tuple[str, ...]:
     return catalog.within(table_name(arguments["table"]))  # type: ignore[no-any-return]  # the catalog is Any
 
 
-def opened(catalog: Any, arguments: dict[str, Any]) -> Any:
+def opened_table(catalog: Any, arguments: dict[str, Any]) -> Any:
     """Store and snapshot of the table that the argument ``table`` names.
 
     The name may start with the catalog's own name.

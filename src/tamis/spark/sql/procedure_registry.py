@@ -8,7 +8,7 @@ from typing import Any
 from tamis.spark.catalog.local_rows import LocalTable, local_scan
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.sql.procedure import READERS, Parameter, Procedure, argument
+from tamis.spark.sql.procedure import READERS, Parameter, Procedure, procedure_argument
 from tamis.spark.sql.procedures import constraint_calls, index_calls, query_calls, source_calls, upkeep_calls
 from tamis.world import new_id
 
@@ -61,7 +61,7 @@ class Bound(Unbound):
         return False
 
     def call(self, row: Any) -> list[Any]:
-        arguments = {p.name: argument(row, i, p) for i, p in enumerate(self.procedure.parameters)}
+        arguments = {p.name: procedure_argument(row, i, p) for i, p in enumerate(self.procedure.parameters)}
         rows = self.procedure.answer(self.catalog, arguments)
         return [local_scan(LocalTable(self.catalog.bridge, self.procedure.name, (new_id(),), lambda: rows))]
 

@@ -9,7 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 
-from tamis.spark.jvm_bridge.adapter import Bridge, bridge
+from tamis.spark.jvm_bridge.adapter import Bridge, bridge_of
 from tamis.spark.sql.statement_splitting import split_at_semicolons
 
 _COMPOUND = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*BEGIN\b", re.IGNORECASE | re.DOTALL)
@@ -51,7 +51,7 @@ def _parses(parser: Any, statement: str) -> bool:
 
 def run_statement(spark: Any, statement: str) -> Sequence[str]:
     """Run one statement; return its rows as tab-separated text. Collects all of them in the driver."""
-    java = bridge(spark)
+    java = bridge_of(spark)
     plan = spark.sql(statement)._jdf.queryExecution().executedPlan()
     return java.texts(_collection(java, java.cls("org.apache.spark.sql.execution.HiveResult").hiveResultString(plan)))
 

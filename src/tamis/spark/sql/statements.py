@@ -14,12 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tamis.core.types.identifiers import BACKQUOTED, backquote_path, remove_backquotes
-from tamis.engine.scan.query_instants import micros
+from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import InvalidInput, TamisError
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.spark.sql.catalog_lookup import tamis_catalog
-from tamis.spark.sql.newer_statements import NEWER, newer_statements, refuse
+from tamis.spark.sql.newer_statements import NEWER, newer_statements, refuse_statement
 from tamis.storage.commit_log import load
 
 _TOKEN = re.compile(
@@ -135,7 +135,7 @@ class Statements:
                 words.skip("TABLE")
             names = _names(words)
         if found and names and self._catalog(names) is not None:
-            raise refuse(begin, str(self._bridge.active_session().version))
+            raise refuse_statement(begin, str(self._bridge.active_session().version))
 
     def _ours(self, names: tuple[str, ...], *, there: bool) -> tuple[Any, tuple[str, ...]] | None:
         """The catalog and the table name within it, or None.
@@ -143,7 +143,7 @@ class Statements:
         ``there``: only for an existing table, because the statement may mean something else to Spark.
         """
         if len(names) == 2 and names[0].lower() == "tamis" and "/" in names[1]:
-            raise unsupported(
+            raise unsupported_statement(
                 "This statement by a path",
                 f"Open it: tamis.open({names[1]!r}) has compact, vacuum, restore, history and detail.",
             )
@@ -214,7 +214,7 @@ def _optimize(catalog: Any, _: Namespace, words: Words) -> CallPlan:
 
 def _vacuum(_: Any, __: Namespace, words: Words) -> CallPlan:
     if words.peek() in {"LITE", "USING"}:
-        raise unsupported(
+        raise unsupported_statement(
             f"VACUUM … {words.peek()}", "Leave it out: the log says what is needed, a listing what is there."
         )
     words.skip("FULL")
@@ -241,7 +241,7 @@ def _restore(catalog: Any, inside: Namespace, words: Words) -> CallPlan:
         raise _unread("RESTORE", f"TIMESTAMP AS OF {given}{words.rest()}")
     zone = catalog.bridge.active_session().conf.get("spark.sql.session.timeZone")
     store, _ = catalog.open(inside)
-    return "restore", {"version": load(store, timestamp_micros=micros(given[1:-1], zone)).version}
+    return "restore", {"version": load(store, timestamp_micros=instant_micros(given[1:-1], zone)).version}
 
 
 def _history(_: Any, __: Namespace, words: Words) -> CallPlan:

@@ -16,18 +16,18 @@ from tamis.core.types import Schema
 from tamis.engine.operations.streaming.range_plan import plan_ranges
 from tamis.engine.operations.streaming.stream_source import Follower, Position
 from tamis.engine.scan import Counts, Options, Plan, PlanRequest
-from tamis.engine.scan.report.report_text import summary
-from tamis.engine.scan.skip_audit import strict
+from tamis.engine.scan.report.report_text import report_summary
+from tamis.engine.scan.skip_audit import audit_is_strict
 from tamis.errors import InvalidInput
-from tamis.spark.executors.partitions import Cut, pack
+from tamis.spark.executors.partitions import Cut, pack_tasks
 from tamis.spark.executors.read_task import Read
 from tamis.spark.executors.row_metadata import METADATA, PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import to_spark
-from tamis.spark.jvm_bridge.sql_metrics import declared, valued
-from tamis.spark.scan.node_metrics import STREAM_METRICS, values
+from tamis.spark.jvm_bridge.sql_metrics import declared_metrics, metric_values
+from tamis.spark.scan.node_metrics import STREAM_METRICS, planning_metrics
 from tamis.spark.scan.python_source import python_reader, worker_metrics
-from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
+from tamis.spark.scan.scan_metrics import Planned, metrics_ledger, scan_id
 from tamis.spark.streaming.query_filters import local_property, translated_filters
 from tamis.storage.commit_log import load
 
@@ -72,19 +72,21 @@ class MicroBatch:
 
     def description(self) -> str:
         """Spark asks for it in each state of a plan, also before the parts are planned."""
-        return str(self) if self._plan is None else f"{self}, {summary(self._plan.report)}"
+        return str(self) if self._plan is None else f"{self}, {report_summary(self._plan.report)}"
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802
         return self._owner.once("metrics", "stream", self._declared)
 
     def _declared(self) -> Any:
         """A Java array of what planning reports, and of what Spark's Python readers report for each task."""
-        planned = declared(self._owner, STREAM_METRICS)
+        planned = declared_metrics(self._owner, STREAM_METRICS)
         return self._owner.array(_METRIC, [*planned, *worker_metrics(self._owner)])
 
     def reportDriverMetrics(self) -> Any:  # noqa: N802
         """Spark calls this after ``planInputPartitions``."""
-        return valued(self._owner, STREAM_METRICS, {} if self._plan is None else values(self._plan.report))
+        return metric_values(
+            self._owner, STREAM_METRICS, {} if self._plan is None else planning_metrics(self._plan.report)
+        )
 
     # --- MicroBatchStream ---
 
@@ -107,14 +109,14 @@ class MicroBatch:
         planned = Planned(
             self._name, plan.report, len(cut), plan.parts.bytes, int(plan.parts.live_rows.sum()), False, True
         )
-        ledger(self._owner).plan(self.java_key, planned)
+        metrics_ledger(self._owner).plan(self.java_key, planned)
         plan.guard()
-        return self._owner.helper("Partitions").python(pack(cut.tasks()))
+        return self._owner.helper("Partitions").python(pack_tasks(cut.tasks()))
 
     def createReaderFactory(self) -> Any:  # noqa: N802  # Spark's name
         """Return the reader. Spark calls this after ``planInputPartitions``."""
         assert self._plan is not None
-        read = Read(self._name, self._plan.spec, ledger(self._owner).accumulator, strict=strict())
+        read = Read(self._name, self._plan.spec, metrics_ledger(self._owner).accumulator, strict=audit_is_strict())
         return python_reader(self._owner, read, self._owner.struct_type(to_spark(self._selected)))
 
     def __eq__(self, other: object) -> bool:

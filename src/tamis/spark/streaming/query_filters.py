@@ -7,7 +7,7 @@ from typing import Any
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.catalyst import known, translate, unknown
+from tamis.spark.jvm_bridge.catalyst import known_nodes, opaque_filter, translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
 
 
@@ -16,10 +16,10 @@ def translated_filters(owner: Bridge, trees: Any, schema: Schema) -> tuple[Expr,
     from py4j.protocol import Py4JError
 
     try:
-        text = owner.helper("TreeText").render(trees, known())
+        text = owner.helper("TreeText").render(trees, known_nodes())
     except Py4JError:  # a tree nested too deeply for Java to walk: it may mean anything
-        return unknown(schema, "a filter that could not be read").conjuncts
-    return translate(text, schema, zone_table(owner)).conjuncts
+        return opaque_filter(schema, "a filter that could not be read").conjuncts
+    return translate_filters(text, schema, zone_table(owner)).conjuncts
 
 
 def filters_now(owner: Bridge, key: str, schema: Schema) -> list[tuple[Expr, ...]] | None:

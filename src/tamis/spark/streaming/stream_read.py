@@ -18,9 +18,9 @@ import numpy as np
 
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
-from tamis.engine.operations.streaming.range_plan import kept, plan_ranges
+from tamis.engine.operations.streaming.range_plan import kept_parts, plan_ranges
 from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position, Wanted
-from tamis.engine.scan.query_instants import micros
+from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import InvalidInput
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.streaming.micro_batch import INTERFACES, STREAM, MicroBatch, plan_with_filters, request_of
@@ -85,7 +85,7 @@ class MicroBatchStream:
             )
         if timestamp is not None:
             zone = self._owner.active_session().conf.get("spark.sql.session.timeZone")
-            return self._follower.begin(timestamp_micros=micros(timestamp, zone, name="startingTimestamp"))
+            return self._follower.begin(timestamp_micros=instant_micros(timestamp, zone, name="startingTimestamp"))
         return self._follower.end() if version == "latest" else self._follower.begin(version)
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
@@ -156,7 +156,7 @@ class MicroBatchStream:
             found = np.full(len(part_range.parts()), () in filters())
             for conjuncts in filter(None, filters() if not found.all() else []):
                 request = request_of(scan, conjuncts, self.schema, options)
-                found |= kept(part_range, plan_ranges([part_range], scan.source.store, request))
+                found |= kept_parts(part_range, plan_ranges([part_range], scan.source.store, request))
             return found
 
         return wanted

@@ -13,9 +13,9 @@ from typing import Any
 from tamis.engine.operations import Result
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.loaded_table import LoadedTable
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.write.insert import insert_rows
-from tamis.spark.write.session_frames import dataframe
+from tamis.spark.write.session_frames import python_frame
 from tamis.storage.commit_log import Operation, Snapshot, load
 from tamis.storage.commit_log.stream_epochs import next_streams
 from tamis.storage.object_store import Store
@@ -49,10 +49,10 @@ class StreamSink:
         self._made = made
 
     def addBatch(self, epoch: int, data: Any) -> None:  # noqa: N802  # Spark's name
-        df = dataframe(data)
+        df = python_frame(data)
 
         def append(snapshot: Snapshot, operation: Operation) -> Result:
-            handle = self._made.held(bridge(df.sparkSession), self._store, snapshot, df)
+            handle = self._made.held(bridge_of(df.sparkSession), self._store, snapshot, df)
             handle.operation = operation
             return insert_rows(handle, df, None)
 

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 
 from tamis.core.expr import Expr, to_sql
 from tamis.core.types.identifiers import backquote
-from tamis.engine.operations import MergeClause, Result, repeated
+from tamis.engine.operations import MergeClause, Result, retry_conflicts
 from tamis.engine.operations.rows.merge import duplicate_keys
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.errors import InvalidInput
-from tamis.spark.catalog.catalog import interfaces
+from tamis.spark.catalog.catalog import catalog_interfaces
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge import spark_errors
-from tamis.spark.jvm_bridge.adapter import Bridge, bridge
+from tamis.spark.jvm_bridge.adapter import Bridge, bridge_of
 from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_session
 from tamis.storage.commit_log import Snapshot
 
@@ -119,16 +119,16 @@ def _run(table: Any, spark: Any, statement: Any) -> Result:
                 raise
             return snapshot, target.result or Result(snapshot.version)
 
-    return repeated(lambda: table.refresh().snapshot, run)[1]
+    return retry_conflicts(lambda: table.refresh().snapshot, run)[1]
 
 
 @contextmanager
 def _in_hand(spark: Any, table: Any, snapshot: Snapshot) -> Any:
-    java = bridge(spark)
+    java = bridge_of(spark)
     held = java.registered_catalog(CATALOG)
     if held is None:
         held = StatementCatalog(java)
-        java.register_catalog(CATALOG, java.implement(interfaces(java), held), interfaces(java))
+        java.register_catalog(CATALOG, java.implement(catalog_interfaces(java), held), catalog_interfaces(java))
     spark.conf.set(f"spark.sql.catalog.{CATALOG}", java.catalog_class)
     name = f"t{next(_numbers)}"
     target = SparkTable(java, table.store, snapshot, (CATALOG, name))

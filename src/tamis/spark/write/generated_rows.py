@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.engine.part_writer.identity_values import given_number, identity_of
 from tamis.spark.executors.executor_function import executor_function
-from tamis.spark.executors.generated_task import fill
+from tamis.spark.executors.generated_task import fill_generated
 from tamis.spark.executors.row_change_task import OPERATION
 from tamis.spark.executors.row_metadata import PART, POSITION
-from tamis.spark.write.session_frames import dataframe
+from tamis.spark.write.session_frames import python_frame
 from tamis.storage.commit_log import Head
 
 _PLAIN = frozenset({OPERATION, PART, POSITION})
@@ -25,7 +25,7 @@ def without_kept(df: Any, table: LoadedTable, scan_key: str) -> Any:
     if not names:
         return df
     helper = table.bridge.helper("RowLevel")
-    return dataframe(helper.withoutKept(df._jdf, table.bridge.list(names), scan_key))
+    return python_frame(helper.withoutKept(df._jdf, table.bridge.list(names), scan_key))
 
 
 def check_numbers(df: Any, table: LoadedTable, scan_keys: list[str]) -> None:
@@ -38,13 +38,13 @@ def check_numbers(df: Any, table: LoadedTable, scan_keys: list[str]) -> None:
         raise given_number(column.name, "a value")
 
 
-def filled(df: Any, head: Head) -> Any:
+def with_generated(df: Any, head: Head) -> Any:
     """Return ``df``, rows of the table or row changes, with the generated columns by which they will be sorted."""
     if head.schema is None or not any(head.schema.by_id[ids[0]].generated for ids in head.cluster_by):
         return df
     names = df.columns
     plain = df.toDF(*(name if name in _PLAIN else f"c{at}" for at, name in enumerate(names)))  # PySpark splits dots
-    compute = executor_function(df.sparkSession, partial(fill, schema=head.schema))
+    compute = executor_function(df.sparkSession, partial(fill_generated, schema=head.schema))
     return plain.mapInArrow(compute, plain.schema).toDF(*names)
 
 

@@ -11,13 +11,13 @@ from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, SchemaMismatch, TamisError
 from tamis.spark.catalog.loaded_table import LoadedTable, PendingWrite
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.catalyst import translate
+from tamis.spark.jvm_bridge.catalyst import translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
-from tamis.spark.jvm_bridge.spark_errors import offending_column, unsupported
+from tamis.spark.jvm_bridge.spark_errors import offending_column, unsupported_statement
 from tamis.spark.options.source_options import Use, read_options, refuse_settings
 from tamis.spark.write import spark_write as write
 from tamis.spark.write.node_metrics import NodeMetrics
-from tamis.spark.write.session_frames import dataframe, switches
+from tamis.spark.write.session_frames import python_frame, write_switches
 
 _WRITE = "org.apache.spark.sql.connector.write."
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
@@ -46,7 +46,7 @@ class WriteBuilder:
         return True
 
     def overwrite(self, predicates: Any) -> Any:
-        found = tuple(c for p in predicates for c in predicate(self.table, p))
+        found = tuple(c for p in predicates for c in translate_predicate(self.table, p))
         return replace(self, replaced=found).java()
 
     def truncate(self) -> Any:
@@ -73,7 +73,7 @@ class V1Write:
         read_options(self.builder.options, {Use.WRITE_STREAM}, by_path=self.builder.table.by_path)
         refuse_settings(self.builder.options, "A stream")
         if self.builder.replaced is not None:
-            raise unsupported("Output mode Complete", "Append rows, or overwrite the table in foreachBatch.")
+            raise unsupported_statement("Output mode Complete", "Append rows, or overwrite the table in foreachBatch.")
         return self.builder.table.streaming_write()
 
     def description(self) -> str:
@@ -95,8 +95,8 @@ class Insert:
 
     def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark always says false here
         table = self.builder.table
-        df = dataframe(java_df)
-        options = switches(df.sparkSession, table.bridge, self.builder.options, table.head)
+        df = python_frame(java_df)
+        options = write_switches(df.sparkSession, table.bridge, self.builder.options, table.head)
         try:
             table.result = self.builder.metrics.result = self.write(df, table, options)
         except TamisError as error:
@@ -129,7 +129,7 @@ class Insert:
         )
 
 
-def predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
+def translate_predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
     """Translate a data source predicate to conjuncts of the filter language."""
     bridge = table.bridge
     found = bridge.scala_object("org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils").toCatalyst(
@@ -148,7 +148,7 @@ def predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
     session = bridge.active_session()._jsparkSession
     condition = session.sessionState().executePlan(asked, _command_mode(bridge)).analyzed().condition()
     text = bridge.helper("TreeText").render(bridge.seq([condition]), "")
-    return translate(text, table.logical_schema, zone_table(bridge)).conjuncts
+    return translate_filters(text, table.logical_schema, zone_table(bridge)).conjuncts
 
 
 def run_insert(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.core.expr import TRUE, Expr, conjuncts
+from tamis.core.expr import TRUE, Expr, conjuncts_of
 from tamis.engine.operations import Result
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.spark_table import SparkTable
-from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.session_checks import check_version, is_connect
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.write.insert import insert_rows
@@ -17,7 +17,7 @@ from tamis.storage.commit_log import Operation
 from tamis.table.scan_request import parse_filter
 
 
-def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
+def append_by_path(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
     """``table.append(df)``: columns by name, cast as INSERT does it.
 
     ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that
@@ -38,7 +38,7 @@ def overwrite(
     allow_outside: bool = False,
     merge_schema: bool = False,
 ) -> Result:
-    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go.
+    """``table.overwrite(df, row_filter)``: as ``append_by_path``, and the rows that the filter matches (None: all) go.
 
     New rows that it does not match are refused unless allowed.
     """
@@ -49,7 +49,7 @@ def overwrite(
         return _statement(table, df, (TRUE,))
     head = table.snapshot.head
     found = parse_filter(row_filter, head.schema, Options.resolve(None, None, head.properties))[0]
-    return _statement(table, df, tuple(c for part in found for c in conjuncts(part)), allow_outside=allow_outside)
+    return _statement(table, df, tuple(c for part in found for c in conjuncts_of(part)), allow_outside=allow_outside)
 
 
 def _statement(
@@ -60,7 +60,7 @@ def _statement(
     *,
     allow_outside: bool = False,
 ) -> Result:
-    handle = SparkTable.held(bridge(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
+    handle = SparkTable.held(bridge_of(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
     handle.operation = operation or handle.operation
     return insert_rows(handle, df, replaced, allow_outside=allow_outside)
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, key_filter, supported
+from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, is_supported, key_filter
 from tamis.errors import Conflict
-from tamis.spark.jvm_bridge.catalyst import known, translate
+from tamis.spark.jvm_bridge.catalyst import known_nodes, translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.spark_errors import text_with_causes
-from tamis.spark.write.session_frames import dataframe
+from tamis.spark.write.session_frames import python_frame
 
 _LOST_BLOCK = re.compile(r"\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\].*?\brdd_(\d+)_")
 """Spark's error for a missing block of a local checkpoint, and the number of its RDD."""
@@ -78,8 +78,8 @@ def narrow(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:
     found = helper.join(df._jdf, scan.java_key)
     if found is None:
         return df
-    text = table.bridge.helper("TreeText").render(found[0], known())
-    targets = translate(text, scan.source.schema, zone_table(table.bridge)).conjuncts
+    text = table.bridge.helper("TreeText").render(found[0], known_nodes())
+    targets = translate_filters(text, scan.source.schema, zone_table(table.bridge)).conjuncts
     if len(targets) != found[0].size() or not any(_usable(tree) for tree in targets):
         return df
     once = helper.keys(df._jdf, found[1])
@@ -90,7 +90,7 @@ def narrow(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:
     if values is not None:
         made = (key_filter(tree, values.column(at)) for at, tree in enumerate(targets) if _usable(tree))
         scan.narrow(tuple(conjunct for conjunct in made if conjunct is not None))
-    return dataframe(rows)
+    return python_frame(rows)
 
 
 def _lost_rdds(error: Exception) -> list[str]:
@@ -109,10 +109,10 @@ def _rows_lost(name: str) -> Conflict:
 
 
 def _usable(tree: Expr) -> bool:
-    return supported(tree) and equal_as_arrow(tree.type)
+    return is_supported(tree) and equal_as_arrow(tree.type)
 
 
 def _values(java_df: Any) -> Any:
     """The source's distinct keys as an Arrow table, or None if there are more than ``MOST_FETCHED_KEYS``."""
-    found = dataframe(java_df).distinct().limit(MOST_FETCHED_KEYS + 1).toArrow()
+    found = python_frame(java_df).distinct().limit(MOST_FETCHED_KEYS + 1).toArrow()
     return None if found.num_rows > MOST_FETCHED_KEYS else found

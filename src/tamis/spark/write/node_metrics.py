@@ -6,7 +6,7 @@ from typing import Any
 
 from tamis.engine.operations import Result
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.sql_metrics import Metric, declared, valued
+from tamis.spark.jvm_bridge.sql_metrics import Metric, declared_metrics, metric_values
 
 _FIELDS = {
     "version": Metric("count", "tamisVersion", "committed version"),
@@ -27,8 +27,10 @@ class NodeMetrics:
         self.result: Result | None = None
 
     def declared(self) -> Any:
-        return declared(self._owner, _FIELDS.values())
+        return declared_metrics(self._owner, _FIELDS.values())
 
     def values(self) -> Any:
         result = {} if self.result is None else self.result.as_dict()
-        return valued(self._owner, _FIELDS.values(), {m.name: result[f] for f, m in _FIELDS.items() if f in result})
+        return metric_values(
+            self._owner, _FIELDS.values(), {m.name: result[f] for f, m in _FIELDS.items() if f in result}
+        )

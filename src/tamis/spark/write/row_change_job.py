@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tamis.engine.operations.result import Result
-from tamis.engine.operations.rows.append import discard, write_spec
+from tamis.engine.operations.rows.append import discard_parts, write_spec
 from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.part_writer.identity_values import Numbering
 from tamis.engine.scan import Options
@@ -16,10 +16,10 @@ from tamis.engine.secondary_index import Run
 from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
 from tamis.spark.executors.row_metadata import METADATA
-from tamis.spark.executors.write_task import refusal
-from tamis.spark.write.generated_rows import filled
+from tamis.spark.executors.write_task import returned_refusal
+from tamis.spark.write.generated_rows import with_generated
 from tamis.spark.write.spark_job import spark_job
-from tamis.spark.write.spark_write import arranged, map_rows
+from tamis.spark.write.spark_write import arrange_rows, map_rows
 
 _VERBS = {"delete": "delete rows of", "update": "update rows of", "merge": "merge rows into"}
 
@@ -35,14 +35,16 @@ def collect_changes(df: Any, table: Any, verb: str, options: Options) -> task.Ch
         df = df.drop(METADATA)
     numbering = Numbering(head.table_id, strict=False)
     spec = replace(write_spec(table.store, head, head.schema, options), numbering=numbering)
-    rows = arranged(filled(df, head), head, options) if verb != "delete" else df
+    rows = arrange_rows(with_generated(df, head), head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
     with spark_job(df.sparkSession, _VERBS.get(verb, verb), table.store.url):
         results = [bytes(row[0]) for row in job.collect()]
-    done = [data for data in results if refusal(data) is None]
+    done = [data for data in results if returned_refusal(data) is None]
     found = task.Changes.merged([pickle.loads(data) for data in done])  # noqa: S301  # from our workers
-    if (refused := next((error for data in results if (error := refusal(data)) is not None), None)) is not None:
-        discard(table.store, found.tables)
+    if (
+        refused := next((error for data in results if (error := returned_refusal(data)) is not None), None)
+    ) is not None:
+        discard_parts(table.store, found.tables)
         raise refused
     if found.doubled:
         raise InvalidInput(

@@ -23,7 +23,7 @@ from tamis.spark.write.generated_rows import check_numbers, without_kept
 from tamis.spark.write.merge_pruning import collect_narrowed
 from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.row_change_job import collect_changes, commit_changes, planned_change
-from tamis.spark.write.session_frames import dataframe, switches
+from tamis.spark.write.session_frames import python_frame, write_switches
 from tamis.spark.write.spark_index import by_spark
 
 _WRITE = "org.apache.spark.sql.connector.write."
@@ -148,8 +148,8 @@ class ChangeWrite(ChangeWriteBuilder):
 
     def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark's signature
         table = self.change.table
-        df = dataframe(java_df)
-        options = switches(df.sparkSession, table.bridge, self.options, table.head)
+        df = python_frame(java_df)
+        options = write_switches(df.sparkSession, table.bridge, self.options, table.head)
         try:
             self._run(df, options)
         except TamisError as error:

@@ -10,7 +10,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.storage.commit_log import Head
 
 
-def dataframe(java_df: Any) -> Any:
+def python_frame(java_df: Any) -> Any:
     """Return a PySpark DataFrame over a Java one, in its own session."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -19,7 +19,7 @@ def dataframe(java_df: Any) -> Any:
     return DataFrame(java_df, SparkSession(SparkContext._active_spark_context, java_df.sparkSession()))
 
 
-def switches(spark: Any, bridge: Bridge, options: dict[str, str], head: Head) -> Options:
+def write_switches(spark: Any, bridge: Bridge, options: dict[str, str], head: Head) -> Options:
     """Return the options in force: the statement's over the session's conf over the table's properties.
 
     Time zone and ANSI mode are the session's; the log records them with the filter of what a statement has read.

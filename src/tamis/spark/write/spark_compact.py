@@ -16,19 +16,19 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.operations.layout.compact import Rewrite, Work, Workers
 from tamis.engine.operations.layout.compaction_candidates import Group
-from tamis.engine.operations.layout.curve_clustering import KEY, stretches, with_keys
-from tamis.engine.operations.rows.append import discard, write_spec
+from tamis.engine.operations.layout.curve_clustering import KEY, layout_boundaries, with_keys
+from tamis.engine.operations.rows.append import discard_parts, write_spec
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_writer import write_parts
 from tamis.spark.executors import write_task as task
 from tamis.spark.executors.executor_function import executor_function
-from tamis.spark.executors.read_task import shaped, spark_schema
+from tamis.spark.executors.read_task import cast_batch, spark_schema
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.scan.scan_frame import ordered_tasks
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
-from tamis.spark.write.spark_write import arranged, map_rows
+from tamis.spark.write.spark_write import arrange_rows, map_rows
 from tamis.storage.files import PartRef
 
 
@@ -67,7 +67,7 @@ def _rewritten(spark: Any, work: Work, group: Group) -> list[pa.Table]:
         cuts = (
             None
             if work.layout is None
-            else stretches(_rows([*group.parts], read), head.schema, work.layout, group.rows)
+            else layout_boundaries(_rows([*group.parts], read), head.schema, work.layout, group.rows)
         )
         reader = _Reader(read, work.layout, cuts)
         shipped = executor_function(spark, reader)
@@ -75,14 +75,14 @@ def _rewritten(spark: Any, work: Work, group: Group) -> list[pa.Table]:
             shipped, _spark_type(reader.schema)
         )
         if work.layout is None:
-            sorted_rows = arranged(frame, head, options)
+            sorted_rows = arrange_rows(frame, head, options)
         else:
             count = max(1, -(-group.bytes // options.write_part_bytes))
             sorted_rows = frame.repartitionByRange(count, KEY.name).sortWithinPartitions(KEY.name).drop(KEY.name)
         job = map_rows(sorted_rows, functools.partial(task.write_rows, spec=spec), task.RESULT)
         manifests += (task.from_ipc(bytes(row[0])) for row in job.collect())
     except BaseException:
-        discard(work.store, manifests)
+        discard_parts(work.store, manifests)
         raise
     return manifests
 
@@ -112,7 +112,7 @@ class _Reader:
                 if self._layout is not None:
                     rows = with_keys(rows, self._read.schema, self._layout, self._cuts)
                 for found in rows:
-                    yield shaped(found, target)
+                    yield cast_batch(found, target)
 
 
 def _rows(refs: Iterable[PartRef], read: ReadSpec) -> Iterator[pa.RecordBatch]:

@@ -10,9 +10,9 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
-from tamis.core.expr import Expr, supported
+from tamis.core.expr import Expr, is_supported
 from tamis.engine.operations.result import Result
-from tamis.engine.operations.rows.delete import delete_found, matching, rows_of
+from tamis.engine.operations.rows.delete import delete_found, matching_parts, rows_of
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
@@ -20,10 +20,10 @@ from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.executors.executor_function import executor_function
-from tamis.spark.write.insert import predicate
-from tamis.spark.write.session_frames import switches
+from tamis.spark.write.insert import translate_predicate
+from tamis.spark.write.session_frames import write_switches
 from tamis.spark.write.spark_job import spark_job
-from tamis.storage.commit_log.deletion_vectors import bitmap, vector
+from tamis.storage.commit_log.deletion_vectors import read_bitmap, serialize_vector
 from tamis.storage.files import PartRef
 
 LOCAL_PARTS = SIZES.local_delete_parts
@@ -33,7 +33,7 @@ LOCAL_PARTS = SIZES.local_delete_parts
 def can_delete(table: LoadedTable, predicates: Any) -> bool:
     """Whether we can evaluate the whole filter. Spark runs any other DELETE as row changes."""
     try:
-        return all(supported(c) for c in _conjuncts(table, predicates))
+        return all(is_supported(c) for c in _conjuncts(table, predicates))
     except Exception:  # noqa: BLE001  # Spark runs what cannot be translated
         return False
 
@@ -43,10 +43,10 @@ def delete_where(table: LoadedTable, predicates: Any, given: dict[str, str]) -> 
     from pyspark.sql import SparkSession
 
     session = table.bridge.active_session() or SparkSession.active()
-    options = switches(session, table.bridge, given, table.head)
+    options = write_switches(session, table.bridge, given, table.head)
     try:
         conjuncts = _conjuncts(table, predicates)
-        found = matching(table.store, table.snapshot, conjuncts, options)
+        found = matching_parts(table.store, table.snapshot, conjuncts, options)
         if found is None:
             table.result = Result(table.snapshot.version)
             return
@@ -63,7 +63,7 @@ def delete_where(table: LoadedTable, predicates: Any, given: dict[str, str]) -> 
 
 
 def _conjuncts(table: LoadedTable, predicates: Any) -> tuple[Expr, ...]:
-    return tuple(c for p in predicates for c in predicate(table, p))
+    return tuple(c for p in predicates for c in translate_predicate(table, p))
 
 
 def _by_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _by_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> dict[s
         done = context.parallelize(work, count).flatMap(look).collect()
     for part, _, counters in done:
         tracked.take(part, counters)
-    return {part: bitmap(rows, part) for part, rows, _ in done if rows is not None}
+    return {part: read_bitmap(rows, part) for part, rows, _ in done if rows is not None}
 
 
 def _look(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, ReadCounters]]:
@@ -85,4 +85,4 @@ def _look(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, R
     for ref in refs:
         counters = ReadCounters()
         rows = rows_of(read_part(ref, spec, counters))
-        yield ref.part_id, vector(rows) if rows else None, counters
+        yield ref.part_id, serialize_vector(rows) if rows else None, counters

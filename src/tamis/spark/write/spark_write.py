@@ -17,15 +17,15 @@ from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.core.types.identifiers import backquote_path
 from tamis.engine.operations.layout.index_commits import commit_indexed
-from tamis.engine.operations.result import Result, written
-from tamis.engine.operations.rows.append import discard, write_spec
-from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, find, snapshot_parts
+from tamis.engine.operations.result import Result, written_counts
+from tamis.engine.operations.rows.append import discard_parts, write_spec
+from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, find_matching, snapshot_parts
 from tamis.engine.part_writer.identity_values import Numbering
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
 from tamis.spark.executors.executor_function import executor_function
-from tamis.spark.write.generated_rows import filled
+from tamis.spark.write.generated_rows import with_generated
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot
@@ -53,12 +53,13 @@ def write_rows(
     run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
     with spark_job(df.sparkSession, "write rows to", store.url):
         results = [
-            bytes(row[0]) for row in map_rows(arranged(filled(df, head), head, options), run, task.RESULT).collect()
+            bytes(row[0])
+            for row in map_rows(arrange_rows(with_generated(df, head), head, options), run, task.RESULT).collect()
         ]
-    refused = next((error for data in results if (error := task.refusal(data)) is not None), None)
-    manifests = [task.from_ipc(data) for data in results if task.refusal(data) is None]
+    refused = next((error for data in results if (error := task.returned_refusal(data)) is not None), None)
+    manifests = [task.from_ipc(data) for data in results if task.returned_refusal(data) is None]
     if refused is not None:
-        discard(store, manifests)
+        discard_parts(store, manifests)
         raise refused
     return manifests
 
@@ -76,7 +77,7 @@ def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
     )
 
 
-def arranged(df: Any, head: Head, options: Options) -> Any:
+def arrange_rows(df: Any, head: Head, options: Options) -> Any:
     """``df`` range-partitioned and sorted by the clustering columns; unchanged if there are none."""
     from pyspark.sql import functions as f
 
@@ -104,7 +105,7 @@ def commit_rows(
     options: Options | None = None,
 ) -> Result:
     """Commit written parts as one segment. Commits nothing without parts, stream epoch or new head."""
-    rows, parts, size = written(list(manifests))
+    rows, parts, size = written_counts(list(manifests))
     if not parts and head == snapshot.head and stream is None:
         return Result(snapshot.version)
     result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
@@ -143,7 +144,7 @@ def overwrite_rows(
     if conjuncts is None:
         change = Replacement(None, snapshot_parts(snapshot), manifests)
     else:
-        found = find(store, snapshot, head.schema, conjuncts, options)
+        found = find_matching(store, snapshot, head.schema, conjuncts, options)
         partial = found.parts.where(~found.parts.all_match)
         survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
         change = Replacement(conjuncts, found.parts, manifests, survivors, len(partial))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import Conflict
 from tamis.storage.commit_log.model import Head
-from tamis.storage.commit_log.table_constraints import enforced
+from tamis.storage.commit_log.table_constraints import enforced_constraints
 
 CHECKED = "checked"
 """The manifest column of the ids of the constraints by which the part's rows were tested. It is not stored."""
@@ -31,7 +31,7 @@ def without_checked(manifest: pa.Table) -> pa.Table:
 
 def check_checked(add: Sequence[pa.Table], head: Head) -> None:
     """Raise ``Conflict`` (``CONFLICT_CONSTRAINT``) if a part of ``add`` was not tested by a CHECK of ``head``."""
-    for constraint in enforced(head.constraints):
+    for constraint in enforced_constraints(head.constraints):
         for manifest in add:
             if len(manifest) and _tested(manifest, constraint.constraint_id) < len(manifest):
                 raise Conflict(

@@ -16,13 +16,13 @@ from tamis.storage.commit_log.commit_objects import (
     commit_path,
     drop_lost_history,
     read_commit,
-    remember,
+    remember_commit,
     write_hint,
 )
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.retry_policy import COMMIT_READS
-from tamis.storage.commit_log.rollups import complete
+from tamis.storage.commit_log.rollups import complete_rollups
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.object_store.store import Store
 
@@ -55,7 +55,7 @@ class Landing:
         try:
             if self.store.put_if_absent(commit_path(commit.version), data):
                 drop_lost_history(self.store, commit)
-                remember(self.store, commit, len(data))
+                remember_commit(self.store, commit, len(data))
                 return commit
         except StoreUnavailable as error:
             refused = self._open = error
@@ -103,13 +103,13 @@ class Landing:
         )
 
 
-def landed(store: Store, commit: Commit, head: Head) -> Snapshot:
+def land_commit(store: Store, commit: Commit, head: Head) -> Snapshot:
     """Finish a successful commit: write the hint and the rollups, notify watchers, return the snapshot.
 
     A failure here cannot undo the commit or make it fail.
     """
     write_hint(store, commit.version)
-    complete(store, commit)
+    complete_rollups(store, commit)
     notify_watchers(store, commit)
     return Snapshot(store, commit, head)
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log.commit_record import Commit, commit_from_json, commit_to_json
 from tamis.storage.commit_log.features import check_reader
-from tamis.storage.object_store.checked_json import readable, seal, unseal
+from tamis.storage.object_store.checked_json import parse_errors, seal_json, unseal_json
 from tamis.storage.object_store.object_cache import CACHE
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Store
 
 ROOT = "_tamis"
@@ -34,7 +34,7 @@ def commit_path(version: int) -> str:
 
 def commit_bytes(commit: Commit) -> bytes:
     """Encode a commit. Raises ``InvalidInput`` if JSON cannot hold its parameters."""
-    return seal("commit", commit_to_json(commit))
+    return seal_json("commit", commit_to_json(commit))
 
 
 def read_commit(store: Store, version: int, table_id: str | None = None) -> Commit:
@@ -53,8 +53,8 @@ def read_commit(store: Store, version: int, table_id: str | None = None) -> Comm
     if before is not None and before[0] == data and table_id in (None, before[1].table_id):
         same: Commit = before[1]
         return same
-    body = unseal("commit", data, name)
-    with readable("commit", name):
+    body = unseal_json("commit", data, name)
+    with parse_errors("commit", name):
         check_reader(body["reader_features"], store.url)
         commit = commit_from_json(body)
         if commit.version != version:
@@ -71,12 +71,12 @@ def read_commit(store: Store, version: int, table_id: str | None = None) -> Comm
     known = CACHE.get((store.url, commit.table_id, version))
     if known is not None and known.operation_id != commit.operation_id:  # the folder is now that of a backup
         CACHE.forget(store.url)
-    remember(store, commit, len(data))
+    remember_commit(store, commit, len(data))
     CACHE.put((store.url, "as read", version), (data, commit), len(data))
     return commit
 
 
-def remember(store: Store, commit: Commit, size: int) -> None:
+def remember_commit(store: Store, commit: Commit, size: int) -> None:
     """Cache a commit that is known to exist, of about ``size`` bytes encoded."""
     CACHE.put((store.url, commit.table_id, commit.version), commit, 4 * size)
 
@@ -95,9 +95,9 @@ def read_commits(store: Store, versions: Iterable[int], table_id: str | None) ->
             raise _hole(store, version) from error
 
     wanted = list(versions)
-    found = gather(store, read, wanted)
+    found = gather_requests(store, read, wanted)
     if _break(found) is not None:  # one of them may be of a lost history that this process has cached
-        found = gather(store, lambda version: read(version, None), wanted)
+        found = gather_requests(store, lambda version: read(version, None), wanted)
         broken = _break(found)
         if broken is not None:
             raise mixed_history(store, *broken)
@@ -160,7 +160,7 @@ def drop_lost_history(store: Store, current: Commit) -> None:
         CACHE.forget(*table)
         read = CACHE.get((store.url, "as read", current.version))
         if read is not None:
-            remember(store, current, len(read[0]))
+            remember_commit(store, current, len(read[0]))
         newest = None
     if newest is None or newest[0] <= current.version:
         newest = (current.version, current.operation_id)
@@ -187,7 +187,7 @@ def _search(store: Store) -> Commit | None:
     hinted = read_hint(store)
     if hinted is None:
         return _listed(store)
-    newest, *beyond = gather(store, lambda v: _probe(store, v), range(hinted, hinted + 1 + _WINDOWS[0]))
+    newest, *beyond = gather_requests(store, lambda v: _probe(store, v), range(hinted, hinted + 1 + _WINDOWS[0]))
     if newest is None:
         return _listed(store)
     for width in _WINDOWS[1:]:
@@ -195,14 +195,14 @@ def _search(store: Store) -> Commit | None:
             return newest
         newest = _last(store, newest, beyond)
         first = newest.version + 1
-        beyond = gather(store, lambda v: _probe(store, v), range(first, first + width))
+        beyond = gather_requests(store, lambda v: _probe(store, v), range(first, first + width))
     return _listed(store) if any(beyond[-2:]) else _last(store, newest, beyond)
 
 
 def read_hint(store: Store) -> int | None:
     """Return the version that the hint names, or None."""
     try:
-        version = unseal("latest", store.get(HINT), HINT)["version"]
+        version = unseal_json("latest", store.get(HINT), HINT)["version"]
     except (TamisError, KeyError):
         return None
     return version if isinstance(version, int) and 0 <= version < 10**19 else None
@@ -211,12 +211,12 @@ def read_hint(store: Store) -> int | None:
 def write_hint(store: Store, version: int) -> None:
     """Write the version of the newest commit as the hint; ignore failures."""
     try:
-        store.put(HINT, seal("latest", {"version": version}))
+        store.put(HINT, seal_json("latest", {"version": version}))
     except TamisError:
         return
 
 
-def versions(store: Store) -> list[int]:
+def list_versions(store: Store) -> list[int]:
     """List all versions in the log, in order. Raises ``CorruptData`` if one is missing."""
     found = []
     for entry in store.list(LOG):
@@ -256,7 +256,7 @@ def _last(store: Store, newest: Commit, beyond: list[Commit | None]) -> Commit:
 
 def _listed(store: Store) -> Commit | None:
     """Return the newest commit according to a listing, or a later one committed since."""
-    found = versions(store)
+    found = list_versions(store)
     if not found:
         return None
     newest = _probe(store, found[-1])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import conjuncts, parse
+from tamis.core.expr import conjuncts_of, parse_predicate
 from tamis.core.pruning import decide
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
@@ -134,7 +134,7 @@ def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
     try:
         filters = proposal.conjuncts
         if filters is None:
-            filters = conjuncts(parse(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi))
+            filters = conjuncts_of(parse_predicate(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi))
         decision = decide(
             filters, TableEvidence(evidence, {schema.schema_id: schema for schema in head.schemas}), now=None
         )

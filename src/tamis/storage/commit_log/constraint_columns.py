@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tamis.core.expr import Expr, parse
-from tamis.core.expr.column_renames import renamed, same_meaning, same_when_widened
+from tamis.core.expr import Expr, parse_predicate
+from tamis.core.expr.column_renames import rename_columns, same_meaning, same_when_widened
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput, TamisError
 from tamis.storage.commit_log.features import CHECK_CONSTRAINTS
 from tamis.storage.commit_log.model import Head
-from tamis.storage.commit_log.table_constraints import CHECK, Constraint, enforced
+from tamis.storage.commit_log.table_constraints import CHECK, Constraint, enforced_constraints
 
 WHAT = "a CHECK"
 """What errors call the text of an expression."""
@@ -24,18 +24,18 @@ WHAT = "a CHECK"
 
 def check_tree(constraint: Constraint, schema: Schema) -> Expr:
     """Return the bound expression of a CHECK: ANSI rules, and no session time zone that matters."""
-    return parse(constraint.expression, schema, what=WHAT)
+    return parse_predicate(constraint.expression, schema, what=WHAT)
 
 
 def with_constraints(head: Head, constraints: Sequence[Constraint]) -> Head:
     """Return ``head`` with these constraints, and the writer feature that they need."""
     features = tuple(name for name in head.writer_features if name != CHECK_CONSTRAINTS)
-    needed = (CHECK_CONSTRAINTS,) if enforced(constraints) else ()
+    needed = (CHECK_CONSTRAINTS,) if enforced_constraints(constraints) else ()
     ordered = sorted(constraints, key=lambda one: not (one.kind == CHECK and one.enforced))  # as a stored head has them
     return replace(head, constraints=tuple(ordered), writer_features=(*features, *needed))
 
 
-def followed(constraints: Sequence[Constraint], before: Schema, after: Schema) -> tuple[Constraint, ...]:
+def renamed_constraints(constraints: Sequence[Constraint], before: Schema, after: Schema) -> tuple[Constraint, ...]:
     """Return the constraints under the names of ``after``.
 
     Raises ``InvalidInput`` (``CONSTRAINED_COLUMN``) naming the column and the constraint that need each other.
@@ -52,10 +52,10 @@ def _followed(constraint: Constraint, before: Schema, after: Schema) -> Constrai
     if constraint.kind != CHECK:
         return constraint
     old = check_tree(constraint, before)
-    for rewrite in (lambda text, *_: text, renamed):  # as it is, if no column that it names was renamed
+    for rewrite in (lambda text, *_: text, rename_columns):  # as it is, if no column that it names was renamed
         with suppress(TamisError):
             text = rewrite(constraint.expression, before, after)
-            new = parse(text, after, what=WHAT)
+            new = parse_predicate(text, after, what=WHAT)
             if same_meaning(old, new) or same_when_widened(old, new):
                 return replace(constraint, expression=text)
     raise _changed(constraint, before, after)

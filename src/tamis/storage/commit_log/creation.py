@@ -8,17 +8,17 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tamis.storage.commit_log.checked_parts import check_checked
-from tamis.storage.commit_log.commit_landing import Landing, landed, notify_watchers
+from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.deletion_vectors import FOLDER, vectors_of
 from tamis.storage.commit_log.features import check_writer
 from tamis.storage.commit_log.manifests import add_segment
 from tamis.storage.commit_log.model import Head, Operation
-from tamis.storage.commit_log.path_checks import already, check_free, check_store
+from tamis.storage.commit_log.path_checks import already_exists_error, check_free, check_store
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.stream_epochs import next_streams
-from tamis.storage.object_store.metadata_files import Columns, keep
+from tamis.storage.object_store.metadata_files import Columns, keep_rows
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id, world
 
@@ -74,8 +74,8 @@ def create(
             )
         made = landing.put(first)
         if made is not None:
-            return landed(store, made, made.head or head)
-    raise already(store)
+            return land_commit(store, made, made.head or head)
+    raise already_exists_error(store)
 
 
 def _kept(store: Store, segment: Segment | None, deletions: Mapping[str, bytes]) -> Columns | None:
@@ -83,14 +83,14 @@ def _kept(store: Store, segment: Segment | None, deletions: Mapping[str, bytes])
     if segment is None or not deletions:
         return None
     table = vectors_of(segment.segment_id, deletions)
-    return keep(store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
+    return keep_rows(store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
 
 
 def _existing(store: Store, latest: Commit, landing: Landing) -> Snapshot:
     """Return the version 0 that an earlier call of the same operation made, else raise ``AlreadyExists``."""
     first = read_commits(store, [0], latest.table_id)[0]
     if first.operation_id != landing.operation_id:
-        raise already(store)
+        raise already_exists_error(store)
     if landing.doubted:  # made by this call, whose response was lost
         notify_watchers(store, first)
     return Snapshot.at(store, first)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from tamis.core.types.bounded_decoding import MOST_ROWS, bounded
+from tamis.core.types.bounded_decoding import MOST_ROWS, bounded_integer
 from tamis.errors import CorruptData, InvalidInput
 from tamis.storage.object_store.metadata_files import Columns, columns_from_json
 from tamis.storage.object_store.store import Store
@@ -37,11 +37,11 @@ ordinals.
 """
 
 
-def bitmap(vector: bytes, name: str = "") -> Any:
+def read_bitmap(vector: bytes, name: str = "") -> Any:
     """Deserialize ``vector``. Raises ``CorruptData`` (``BAD_DELETIONS``) naming the part ``name``."""
     try:
         found = BitMap.deserialize(vector)
-        bounded(len(found), MOST_ROWS, "the number of deleted rows")
+        bounded_integer(len(found), MOST_ROWS, "the number of deleted rows")
     except (ValueError, IndexError) as error:
         raise CorruptData(
             f"The deletion vector of part {name} is corrupt.",
@@ -52,14 +52,14 @@ def bitmap(vector: bytes, name: str = "") -> Any:
     return found
 
 
-def vector(ordinals: Ordinals | Any) -> bytes:
+def serialize_vector(ordinals: Ordinals | Any) -> bytes:
     """Serialize row ordinals (an array or a bitmap) as a deletion vector."""
     rows = ordinals if isinstance(ordinals, BitMap) else BitMap(np.ascontiguousarray(ordinals, dtype=np.uint32))
     rows.run_optimize()
     return bytes(rows.serialize())
 
 
-def ordinals(found: Any) -> Ordinals:
+def row_ordinals(found: Any) -> Ordinals:
     """Return the row ordinals in a bitmap, ascending."""
     rows: Ordinals = np.asarray(found.to_array(), dtype=np.int64)
     return rows
@@ -109,7 +109,9 @@ class RowRemoval:
     def table(self) -> pa.Table:
         """Return the vectors of the parts that keep rows, as ``DELETIONS``."""
         left = {part_id: part for part_id, part in self.parts.items() if len(part.total) < part.rows}
-        rows = [(part.segment_id, part_id, len(part.total), vector(part.total)) for part_id, part in left.items()]
+        rows = [
+            (part.segment_id, part_id, len(part.total), serialize_vector(part.total)) for part_id, part in left.items()
+        ]
         columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
         return pa.table([pa.array(list(c), f.type) for c, f in zip(columns, DELETIONS, strict=True)], schema=DELETIONS)
 
@@ -119,13 +121,14 @@ class RowRemoval:
         found = theirs.read(store, lambda _: ["part_id", "vector"])
         found = found.filter(pc.is_in(found["part_id"], value_set=pa.array(list(self.parts), pa.string())))
         return [
-            (i, bitmap(v, i)) for i, v in zip(found["part_id"].to_pylist(), found["vector"].to_pylist(), strict=True)
+            (i, read_bitmap(v, i))
+            for i, v in zip(found["part_id"].to_pylist(), found["vector"].to_pylist(), strict=True)
         ]
 
 
 def vectors_of(segment_id: str, added: Mapping[str, bytes]) -> pa.Table:
     """Return the vectors of new parts whose rows are partly deleted from the start, as ``DELETIONS``."""
-    rows = [(segment_id, part_id, len(bitmap(found, part_id)), found) for part_id, found in added.items()]
+    rows = [(segment_id, part_id, len(read_bitmap(found, part_id)), found) for part_id, found in added.items()]
     return pa.table(
         [pa.array(list(c), f.type) for c, f in zip(zip(*rows, strict=True), DELETIONS, strict=True)], schema=DELETIONS
     )
@@ -143,17 +146,17 @@ def removal_of(parts: pa.Table, delete_rows: Mapping[str, bytes]) -> RowRemoval:
     for part_id, rows in delete_rows.items():
         if part_id not in known:
             raise _unknown(f"There is no live part {part_id!r} in the version that was read.", "UNKNOWN_PART", part_id)
-        row, mine = known[part_id], bitmap(rows, part_id)
+        row, mine = known[part_id], read_bitmap(rows, part_id)
         if not mine:
             continue
-        before = bitmap(row["deletion"], part_id) if row["deletion"] else BitMap()
+        before = read_bitmap(row["deletion"], part_id) if row["deletion"] else BitMap()
         if mine.max() >= row["rows"] or not mine.isdisjoint(before):
             raise _unknown(f"Part {part_id} has no such row to delete.", "UNKNOWN_ROW", part_id)
         out.parts[part_id] = Touched(row["segment_id"], row["rows"], row["bytes"], mine, before)
     return out
 
 
-def vectors(store: Store, layers: Sequence[Any], found: pa.Table) -> pa.Array:
+def chosen_vectors(store: Store, layers: Sequence[Any], found: pa.Table) -> pa.Array:
     """Return one vector for each chosen change (``layer, row, part_id, tables``).
 
     A vector comes from its rollup or commit, or from the file named there.

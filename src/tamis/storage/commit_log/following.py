@@ -11,14 +11,14 @@ UPKEEP = frozenset({"analyze"})
 """Operations that add parts anew with more statistics, over the same files and rows."""
 
 
-def follows(head: Head) -> bool:
+def follows_source(head: Head) -> bool:
     """Return whether the table follows a source."""
     return FOLLOWING in head.writer_features
 
 
 def check_writable(head: Head, url: str) -> None:
     """Raise ``InvalidInput`` (``FOLLOWING_TABLE``) if the table follows a source."""
-    if follows(head):
+    if follows_source(head):
         place = next((source.root for source in reversed(head.sources)), "another table")
         raise InvalidInput(
             f"The table {url} follows {place}, so only a synchronization changes its rows and columns.",
@@ -30,14 +30,14 @@ def check_writable(head: Head, url: str) -> None:
 
 def check_following(head: Head, proposal: Proposal, url: str) -> None:
     """Raise as ``check_writable`` does for a change of rows or columns that is no synchronization and no upkeep."""
-    if not follows(head) or proposal.follows:
+    if not follows_source(head) or proposal.follows:
         return
     after = proposal.head
     columns = after is not None and (
         after.schemas != head.schemas
         or after.sources != head.sources
         or after.cluster_by != head.cluster_by
-        or not follows(after)
+        or not follows_source(after)
         or after.constraints != head.constraints
     )
     removes = proposal.remove_segments or proposal.remove_parts or proposal.delete_rows or proposal.replace_all

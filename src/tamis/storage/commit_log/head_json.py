@@ -14,7 +14,7 @@ from tamis.storage.commit_log.table_constraints import (
     Constraint,
     constraint_from_json,
     constraint_to_json,
-    enforced,
+    enforced_constraints,
     with_live_columns,
 )
 
@@ -47,7 +47,7 @@ def head_to_json(head: Head) -> dict[str, Any]:
         value["numbered"] = {str(column): following for column, following in head.numbered.items()}
     if head.sources:
         value["sources"] = [source_to_json(source) for source in head.sources]
-    if checks := enforced(head.constraints):
+    if checks := enforced_constraints(head.constraints):
         value["constraints"] = [constraint_to_json(one) for one in checks]
     if unenforced := [constraint_to_json(one) for one in head.constraints if one not in checks]:
         value["properties"] = {**head.properties, UNENFORCED: json.dumps(unenforced)}

@@ -13,7 +13,7 @@ from tamis.core.expr.generated_columns import FEATURE, check_generated
 from tamis.core.schema import dropped_between
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
-from tamis.storage.commit_log.constraint_columns import followed, with_constraints
+from tamis.storage.commit_log.constraint_columns import renamed_constraints, with_constraints
 from tamis.storage.commit_log.identity_columns import IDENTITY, check_identity
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.table_constraints import Constraint
@@ -59,7 +59,7 @@ def next_schema(
     asked = head.cluster_by if cluster_by is None else cluster_by
     kept = tuple(path for path in asked if given.paths.get(path[-1]) == path)
     if constraints is None:
-        constraints = followed(head.constraints, head.schema or given, given)
+        constraints = renamed_constraints(head.constraints, head.schema or given, given)
     broken = kept != head.cluster_by[: len(kept)]
     constrained = with_constraints(head, constraints)
     return replace(

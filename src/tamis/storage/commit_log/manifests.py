@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core import stats
-from tamis.core.stats.json_paths.packed_paths import unpacked
+from tamis.core.stats.json_paths.packed_paths import unpack_paths
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log.checked_parts import without_checked
 from tamis.storage.commit_log.commit_objects import ROOT
 from tamis.storage.commit_log.commit_record import Segment
 from tamis.storage.commit_log.model import PART_COLUMNS
-from tamis.storage.object_store.metadata_files import Columns, inline, keep
-from tamis.storage.object_store.metadata_union import is_statistic, stack
+from tamis.storage.object_store.metadata_files import Columns, inline_table, keep_rows
+from tamis.storage.object_store.metadata_union import is_statistic, stack_tables
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id
 
@@ -47,18 +47,18 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
             )
     if not manifests:
         return None
-    manifest, paths = unpacked(without_checked(stack(manifests)).combine_chunks())
+    manifest, paths = unpack_paths(without_checked(stack_tables(manifests)).combine_chunks())
     tables = {**paths, **tables}
     segment_id = new_id()
     schema_ids = pc.unique(manifest["schema_id"]).to_pylist()
     named = {"parts": manifest, **{name: table for name, table in tables.items() if len(table)}}
     union = (
-        stats.union(manifest)
+        stats.union_statistics(manifest)
         if len(manifest) > 1
         else manifest.select([at for at, name in enumerate(manifest.schema.names) if is_statistic(name)])
     )
     at_rest: dict[str, Columns] = {
-        name: keep(store, [table], table.schema, manifest_path(segment_id, name)) for name, table in named.items()
+        name: keep_rows(store, [table], table.schema, manifest_path(segment_id, name)) for name, table in named.items()
     }
     return Segment(
         segment_id=segment_id,
@@ -67,5 +67,5 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
         bytes=pc.sum(manifest["bytes"]).as_py() or 0,
         schema_id=schema_ids[0] if len(schema_ids) == 1 else None,
         tables=at_rest,
-        statistics=inline(union) if union.num_columns else None,
+        statistics=inline_table(union) if union.num_columns else None,
     )

@@ -54,7 +54,7 @@ def check_store(store: Store) -> None:
         )
 
 
-def already(store: Store) -> AlreadyExists:
+def already_exists_error(store: Store) -> AlreadyExists:
     """Return the error for creating a table where one exists."""
     return AlreadyExists(
         f"There is a table at {store.url}.",

@@ -112,7 +112,7 @@ class Removal:
         return (*self.parts, *emptied)
 
 
-def resolve(snapshot: Snapshot, proposal: Proposal) -> Removal:
+def resolve_proposal(snapshot: Snapshot, proposal: Proposal) -> Removal:
     """Resolve what ``proposal`` removes against ``snapshot``.
 
     A segment that loses its last part is removed whole. Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``,

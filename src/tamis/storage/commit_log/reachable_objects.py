@@ -1,6 +1,7 @@
 """Finds the objects that a range of versions references and that vacuum must keep.
 
-Invariant: an object of the table that any version of the range needs is in ``reached``; files of sources are not.
+Invariant: ``reachable_paths`` has each object of the table that any version of the range needs. It leaves out files of
+sources.
 Data files, stored tables, deletion vectors and index segments are found alike: by every value named ``path`` in the
 log, and by columns of that name in the tables that the log names. The one exception: index parts that a damaged list
 names are not found, because no reader can find them either.
@@ -20,7 +21,7 @@ from tamis.storage.commit_log.commit_objects import ROOT, read_commits
 from tamis.storage.commit_log.commit_record import Commit, commit_to_json
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.object_store.metadata_files import columns_from_json
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Store
 
 OURS = re.compile(
@@ -39,7 +40,7 @@ FOLDERS = ("data", "index", f"{ROOT}/manifest", DELETIONS, f"{ROOT}/index", f"{R
 """The folders that hold such objects."""
 
 
-def reached(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
+def reachable_paths(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
     """Return the paths of all objects, except commits, named by versions ``oldest`` to ``latest``."""
     found = set(own_parts(oldest.parts(None))["path"].to_pylist())
     found |= set(paths_in(store, _tables(oldest)))
@@ -47,7 +48,7 @@ def reached(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
         _index_paths(store, [json.loads(text) for text in oldest.index_segments["detail"].to_pylist() if text])
     )
     between = read_commits(store, range(oldest.version + 1, latest.version + 1), latest.commit.table_id)
-    for of_commit in gather(store, lambda commit: list(commit_paths(store, commit)), between):
+    for of_commit in gather_requests(store, lambda commit: list(commit_paths(store, commit)), between):
         found |= set(of_commit)
     return found
 

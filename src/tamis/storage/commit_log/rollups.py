@@ -24,12 +24,12 @@ from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log.commit_objects import ROOT, mixed_history, read_commits
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live, of_commit
-from tamis.storage.object_store.checked_json import readable, seal, unseal
-from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep
-from tamis.storage.object_store.metadata_union import common, under
+from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live_parts, of_commit
+from tamis.storage.object_store.checked_json import parse_errors, seal_json, unseal_json
+from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep_rows
+from tamis.storage.object_store.metadata_union import cast_to_schema, common_schema
 from tamis.storage.object_store.object_cache import CACHE
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id
 
@@ -58,7 +58,7 @@ class Tile:
         return [Tile(self.first + at * size, self.level - 1) for at in range(FAN_OUT)]
 
 
-def tiles(count: int) -> list[Tile]:
+def covering_tiles(count: int) -> list[Tile]:
     """Return the fewest tiles that cover the versions [0, count), in order."""
     out: list[Tile] = []
     first, level = 0, 0
@@ -72,7 +72,7 @@ def tiles(count: int) -> list[Tile]:
     return out
 
 
-def deltas(
+def load_deltas(
     store: Store, table_id: str, cover: Iterable[Tile], last: str | None, avoid: Collection[Tile] = ()
 ) -> list[Delta]:
     """Load the deltas of the tiles in ``cover``, each from its rollup or else from the tiles below it.
@@ -106,7 +106,9 @@ def _load(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection[
             found[tile] = of_commit(store, commit)
         looking = []
         for tile, delta in zip(
-            rollups, gather(store, lambda t: None if t in avoid else read(store, table_id, t), rollups), strict=True
+            rollups,
+            gather_requests(store, lambda t: None if t in avoid else read(store, table_id, t), rollups),
+            strict=True,
         ):
             if delta is None:
                 looking += tile.children
@@ -132,7 +134,7 @@ def _stored(store: Store, table_id: str, tile: Tile) -> Delta | None:
     return of_commit(store, read_commits(store, [tile.first], None)[0])
 
 
-def trusting(avoid: set[Tile], call: Callable[[], T]) -> T:
+def retry_damaged(avoid: set[Tile], call: Callable[[], T]) -> T:
     """Return ``call()``, repeated while a rollup turns out damaged.
 
     Damaged rollups are added to ``avoid``, which ``call`` must honour.
@@ -158,8 +160,8 @@ def read(store: Store, table_id: str, tile: Tile, *, cached: bool = True) -> Del
         return known
     try:
         data = store.get(tile.path)
-        body = unseal("rollup", data, store.name(tile.path))
-        with readable("rollup", store.name(tile.path)):
+        body = unseal_json("rollup", data, store.name(tile.path))
+        with parse_errors("rollup", store.name(tile.path)):
             if (body["table_id"], body["level"], body["first"]) != (table_id, tile.level, tile.first):
                 return None
             tables = {name: columns_from_json(value) for name, value in body["tables"].items()}
@@ -173,7 +175,7 @@ def read(store: Store, table_id: str, tile: Tile, *, cached: bool = True) -> Del
     return delta
 
 
-def complete(store: Store, commit: Commit) -> None:
+def complete_rollups(store: Store, commit: Commit) -> None:
     """Write the missing rollups up to ``commit``, and those of another history.
 
     This is best effort and cannot affect the commit. An error that does not come from the store is a defect
@@ -182,7 +184,7 @@ def complete(store: Store, commit: Commit) -> None:
     if (commit.version + 1) % FAN_OUT:
         return
     last: str | None = commit.operation_id
-    for tile in reversed(tiles(commit.version + 1)):
+    for tile in reversed(covering_tiles(commit.version + 1)):
         try:
             last = _ensure(store, commit.table_id, tile, last)
         except TamisError:  # a failing store or older damage, which is not this commit's concern
@@ -207,21 +209,21 @@ def _ensure(store: Store, table_id: str, tile: Tile, last: str | None) -> str | 
 def write(store: Store, table_id: str, tile: Tile, last: str | None) -> str | None:
     """Build and write the rollup of ``tile`` from those below it, its tables first; return its parent.
 
-    ``last``: as for ``deltas``.
+    ``last``: as for ``load_deltas``.
     """
     avoid: set[Tile] = set()
     layers: list[Delta] = []
 
     def build() -> dict[str, Any] | None:
-        layers[:] = deltas(store, table_id, tile.children, last, avoid)
+        layers[:] = load_deltas(store, table_id, tile.children, last, avoid)
         return _build(store, tile, layers)
 
-    body = trusting(avoid, build)
+    body = retry_damaged(avoid, build)
     parent, operation_id = layers[0].parent, layers[-1].operation_id
     if body is None:
         return parent
     history = {"operation_id": operation_id, **({"parent": parent} if parent is not None else {})}
-    data = seal("rollup", {"table_id": table_id, "level": tile.level, "first": tile.first, **history, **body})
+    data = seal_json("rollup", {"table_id": table_id, "level": tile.level, "first": tile.first, **history, **body})
     if not store.put_if_absent(tile.path, data):
         present = read(store, table_id, tile, cached=False)
         if present is None or present.operation_id != operation_id:
@@ -237,7 +239,7 @@ def _build(store: Store, tile: Tile, layers: Sequence[Delta]) -> dict[str, Any] 
     """
     if sum(layer.nbytes for layer in layers) > LARGEST:
         return None
-    state = live(store, layers)
+    state = live_parts(store, layers)
     stem = f"{ROOT}/rollup/{tile.level}-{tile.first:020}-{new_id()}"
     segments = state.changes["segment_id"].take(pa.array(state.segments)).combine_chunks()
     kept = state.changes.select(["layer", "row"]).take(pa.array(state.kept))
@@ -275,6 +277,6 @@ def _gathered(
     path: str,
 ) -> Columns:
     """Store the chosen rows of one table of each layer as one table."""
-    schema = common(layers[at].schema(store, columns) for at, columns in sources.items())
+    schema = common_schema(layers[at].schema(store, columns) for at, columns in sources.items())
     pieces = (choose(at, layers[at].read(store, columns, list, remember=False)) for at, columns in sources.items())
-    return keep(store, (under(piece, schema) for piece in pieces), schema, path, limit=INLINE_BYTES)
+    return keep_rows(store, (cast_to_schema(piece, schema) for piece in pieces), schema, path, limit=INLINE_BYTES)

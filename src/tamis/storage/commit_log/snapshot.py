@@ -20,15 +20,15 @@ from tamis.core.types import Schema
 from tamis.errors import CorruptData
 from tamis.storage.commit_log.commit_objects import head_commit
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.deletion_vectors import vectors
+from tamis.storage.commit_log.deletion_vectors import chosen_vectors
 from tamis.storage.commit_log.external_sources import EXTERNAL_COLUMNS, NO_EXTERNAL
 from tamis.storage.commit_log.features import check_reader
 from tamis.storage.commit_log.model import PART_COLUMNS, Head
-from tamis.storage.commit_log.rollups import Tile, deltas, tiles, trusting
-from tamis.storage.commit_log.version_changes import CHANGES, Bools, Delta, Live, files_of, live
-from tamis.storage.object_store.metadata_union import is_statistic, stack, wanted
+from tamis.storage.commit_log.rollups import Tile, covering_tiles, load_deltas, retry_damaged
+from tamis.storage.commit_log.version_changes import CHANGES, Bools, Delta, Live, files_of, live_parts
+from tamis.storage.object_store.metadata_union import is_statistic, stack_tables, wanted_columns
 from tamis.storage.object_store.object_cache import CACHE
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Io, Store
 
 T = TypeVar("T")
@@ -167,8 +167,8 @@ class Snapshot:
     @cached_property
     def _live(self) -> Live:
         def read() -> Live:
-            cover, last = tiles(self.version + 1), self.commit.operation_id
-            return live(self.store, deltas(self.store, self.commit.table_id, cover, last, self._avoid))
+            cover, last = covering_tiles(self.version + 1), self.commit.operation_id
+            return live_parts(self.store, load_deltas(self.store, self.commit.table_id, cover, last, self._avoid))
 
         return self.remembered(
             "live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers)
@@ -200,7 +200,7 @@ class Snapshot:
                 self.__dict__.pop("_live", None)
             return read()
 
-        return trusting(self._avoid, attempt)
+        return retry_damaged(self._avoid, attempt)
 
     def _segments(self) -> pa.Table:
         state = self._live
@@ -231,13 +231,13 @@ class Snapshot:
         def read(at: int) -> pa.Table:
             rows = pa.array(row_of[layer_of == at])
             layer = state.layers[at]
-            return layer.read(self.store, layer.changes, lambda names: wanted(names, ("rows", "schema_id"), ids)).take(
-                rows
-            )
+            return layer.read(
+                self.store, layer.changes, lambda names: wanted_columns(names, ("rows", "schema_id"), ids)
+            ).take(rows)
 
         used = np.unique(layer_of)
         empty = CHANGES.empty_table().select(["rows", "schema_id"])
-        return stack([empty, *gather(self.store, read, used.tolist())])
+        return stack_tables([empty, *gather_requests(self.store, read, used.tolist())])
 
     def _parts(self, mask: Bools | None, ids: frozenset[int]) -> pa.Table:
         external = EXTERNAL_COLUMNS if self.head.sources else ()
@@ -252,7 +252,7 @@ class Snapshot:
         found = found.take(used)
         at = pc.index_in(at, value_set=used)
         deleted = pc.fill_null(found["rows"].combine_chunks().take(at), 0)
-        deletion = vectors(self.store, state.layers, found).take(at)
+        deletion = chosen_vectors(self.store, state.layers, found).take(at)
         return table.append_column("deleted", deleted).append_column("deletion", deletion)
 
     def _table(self, name: str, facts: Collection[str], mask: Bools | None, ids: frozenset[int]) -> pa.Table:
@@ -267,11 +267,13 @@ class Snapshot:
                 chosen[has_files], described["tables"].filter(pa.array(has_files)).to_pylist(), strict=True
             )
         ]
-        own = gather(self.store, lambda f: self._file(f[0], f[1], name, facts, ids), files)
+        own = gather_requests(self.store, lambda f: self._file(f[0], f[1], name, facts, ids), files)
         layers = np.unique(described["layer"].to_numpy())
-        shared = gather(self.store, lambda at: self._rows(state.layers[at], name, facts, chosen, ids), layers.tolist())
+        shared = gather_requests(
+            self.store, lambda at: self._rows(state.layers[at], name, facts, chosen, ids), layers.tolist()
+        )
         empty = NO_PARTS.select(["segment", "part", *(c for c in facts if name == "parts" and c in _FACTS)])
-        table = _ordered(stack([empty, *(t for t in (*own, *shared) if t is not None)]))
+        table = _ordered(stack_tables([empty, *(t for t in (*own, *shared) if t is not None)]))
         if "part_id" in table.column_names and len(state.removed):
             gone = state.changes["part_id"].take(pa.array(state.removed))
             table = table.filter(pc.invert(pc.is_in(table["part_id"], value_set=gone.combine_chunks())))
@@ -295,9 +297,9 @@ class Snapshot:
         columns = tables[name]
         known = {"part", "part_id", *facts}
         try:
-            table = columns.read(self.store, lambda names: wanted(names, known, ids))
+            table = columns.read(self.store, lambda names: wanted_columns(names, known, ids))
         except CorruptData:
-            table = columns.read(self.store, lambda names: wanted(names, known, ()))
+            table = columns.read(self.store, lambda names: wanted_columns(names, known, ()))
         if "part" not in table.column_names:
             table = table.append_column("part", pa.array(np.arange(len(table), dtype=np.int32)))
         return table.append_column("segment", pa.array(np.full(len(table), at, dtype=np.int32)))
@@ -309,7 +311,7 @@ class Snapshot:
         known = {"segment_id", "part", "part_id", *facts}
         if name not in layer.tables:
             return None
-        table = layer.read(self.store, layer.tables[name], lambda names: wanted(names, known, ids))
+        table = layer.read(self.store, layer.tables[name], lambda names: wanted_columns(names, known, ids))
         places = pc.index_in(
             table["segment_id"], value_set=self.segments["segment_id"].take(pa.array(chosen)).combine_chunks()
         )

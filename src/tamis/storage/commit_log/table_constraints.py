@@ -60,7 +60,7 @@ def column_names(constraint: Constraint, schema: Schema) -> list[str]:
     return [dotted_path(known[i].name for i in ids) for ids in constraint.columns]
 
 
-def enforced(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+def enforced_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
     """Return those that every write tests."""
     return tuple(one for one in constraints if one.kind == CHECK and one.enforced)
 

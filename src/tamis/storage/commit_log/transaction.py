@@ -15,7 +15,7 @@ from tamis.core.schema import rows_fit
 from tamis.core.stats.statistics_columns import DROPPED, EXCESS
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
 from tamis.storage.commit_log.checked_parts import check_checked
-from tamis.storage.commit_log.commit_landing import Landing, landed, notify_watchers
+from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, head_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.conflict import StillValid, check_commit, check_rows, check_vacuum
@@ -25,11 +25,11 @@ from tamis.storage.commit_log.following import check_following
 from tamis.storage.commit_log.manifests import add_segment
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.path_checks import no_table
-from tamis.storage.commit_log.proposal import Proposal, Removal, resolve
+from tamis.storage.commit_log.proposal import Proposal, Removal, resolve_proposal
 from tamis.storage.commit_log.retry_policy import COMMIT_RACES, LostRace
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.stream_epochs import Streams, next_streams
-from tamis.storage.object_store.metadata_files import Columns, keep
+from tamis.storage.object_store.metadata_files import Columns, keep_rows
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id, world
 
@@ -79,7 +79,7 @@ class _Transaction:
         made = self._landing.put(mine)
         if made is None:
             raise LostRace
-        return landed(self._store, made, made.head or head)
+        return land_commit(self._store, made, made.head or head)
 
     def _ready(self) -> Snapshot | tuple[Commit, Head]:
         """Return the next commit to try and the head before it, or the version if nothing is left to do."""
@@ -180,12 +180,12 @@ class _Transaction:
             table = self._removal.rows.table()
             if self._segment and added:
                 table = pa.concat_tables([table, vectors_of(self._segment.segment_id, added)])
-            self._deletions = keep(self._store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
+            self._deletions = keep_rows(self._store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
 
     def _resolve(self) -> None:
         proposal = self._proposal
         if not self._removal and (proposal.remove_segments or proposal.remove_parts or proposal.delete_rows):
-            self._removal = resolve(self._base, proposal)
+            self._removal = resolve_proposal(self._base, proposal)
 
     @property
     def _base(self) -> Snapshot:

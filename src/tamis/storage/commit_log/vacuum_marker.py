@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tamis.errors import CorruptData, NotFound
 from tamis.storage.commit_log.commit_objects import ROOT
-from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.checked_json import seal_json, unseal_json
 from tamis.storage.object_store.store import Store
 
 PATH = f"{ROOT}/vacuumed"
@@ -20,7 +20,7 @@ def oldest_readable(store: Store, table_id: str) -> int:
     Raises ``StoreUnavailable``, because a failed read does not mean that there is no marker.
     """
     try:
-        said = unseal("vacuumed", store.get(PATH), PATH)
+        said = unseal_json("vacuumed", store.get(PATH), PATH)
         return int(said["oldest_version"]) if said["table_id"] == table_id else 0
     except (NotFound, CorruptData, KeyError, ValueError, TypeError):
         return 0
@@ -32,7 +32,7 @@ def record_oldest(store: Store, table_id: str, oldest: int) -> None:
     Raises ``StoreUnavailable``; then nothing may be removed.
     """
     if oldest > oldest_readable(store, table_id):
-        store.put(PATH, seal("vacuumed", {"table_id": table_id, "oldest_version": oldest}))
+        store.put(PATH, seal_json("vacuumed", {"table_id": table_id, "oldest_version": oldest}))
 
 
 def check_readable(store: Store, table_id: str, version: int) -> None:

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from tamis.errors import CorruptData
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.object_store.metadata_files import Chooser, Columns, Inline, Stored, columns_from_json
-from tamis.storage.object_store.metadata_union import is_statistic, stack
-from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.metadata_union import is_statistic, stack_tables
+from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Store
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -164,7 +164,7 @@ def of_commit(store: Store, commit: Commit) -> Delta:
     changes = pa.Table.from_pylist(rows, schema=CHANGES)
     size = segment.statistics.nbytes if segment and segment.statistics else 0
     if commit.deletions is not None:
-        changes = stack([changes, _deleted(store, commit.deletions, when)])
+        changes = stack_tables([changes, _deleted(store, commit.deletions, when)])
         size += commit.deletions.nbytes if isinstance(commit.deletions, Inline) else 0
     if segment is not None and segment.statistics is not None:
         changes = _beside(changes, segment.statistics.table)
@@ -210,12 +210,12 @@ class Memory(Inline):
         return self._nbytes
 
 
-def live(store: Store, deltas: Sequence[Delta]) -> Live:
+def live_parts(store: Store, deltas: Sequence[Delta]) -> Live:
     """Apply ``deltas``, in the order of their ranges; reads the facts of changes, no statistics."""
     start = max((at for at, delta in enumerate(deltas) if delta.reset), default=0)
     layers = deltas[start:]
-    facts = gather(store, lambda delta: delta.read(store, delta.changes, lambda _: CHANGES.names), layers)
-    table = stack([_placed(table, layer) for layer, table in enumerate(facts)])
+    facts = gather_requests(store, lambda delta: delta.read(store, delta.changes, lambda _: CHANGES.names), layers)
+    table = stack_tables([_placed(table, layer) for layer, table in enumerate(facts)])
     kind = table["kind"].to_numpy()
     ids = table["segment_id"].combine_chunks()
     gone = _among(ids, ids.filter(pa.array(kind == SEGMENT_GONE)))

@@ -42,7 +42,7 @@ def _id_of(field: pa.Field) -> int | None:
     return None if text is None else int(text)
 
 
-def convert(array: pa.Array, target: Field, names: Names) -> pa.Array:
+def convert_array(array: pa.Array, target: Field, names: Names) -> pa.Array:
     """Convert ``array`` to values of ``target``; nested fields match by id, or by ``names``.
 
     Raises ``pa.ArrowException`` if a value does not fit.
@@ -54,11 +54,11 @@ def convert(array: pa.Array, target: Field, names: Names) -> pa.Array:
             return _struct(array, children, [to_arrow_field(f) for f in fields])
         case Array(element):
             array = plain_list(array)
-            values = convert(array.values, element, names)
+            values = convert_array(array.values, element, names)
             return over_values(array, pa.list_(to_arrow_field(element)), values)
         case Map(key, value):
             entries = pa.StructArray.from_arrays(
-                [convert(array.keys, key, names), convert(array.items, value, names)],
+                [convert_array(array.keys, key, names), convert_array(array.items, value, names)],
                 fields=[to_arrow_field(key), to_arrow_field(value)],
             )
             return over_values(array, to_arrow_type(target.type), entries)
@@ -73,7 +73,7 @@ def plain_list(array: pa.Array) -> pa.ListArray:
     return array if pa.types.is_list(array.type) else array.cast(pa.list_(array.type.value_field))
 
 
-def missing(target: Field, length: int) -> pa.Array:
+def missing_column(target: Field, length: int) -> pa.Array:
     """Return the values of a column that the source lacks: NULL, or its initial default."""
     if target.initial_default is None:
         return pa.nulls(length, to_arrow_type(target.type))
@@ -81,7 +81,7 @@ def missing(target: Field, length: int) -> pa.Array:
 
 
 def _child(array: pa.StructArray, at: int | None, target: Field, names: Names) -> pa.Array:
-    return missing(target, len(array)) if at is None else convert(array.field(at), target, names)
+    return missing_column(target, len(array)) if at is None else convert_array(array.field(at), target, names)
 
 
 def _struct(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Field]) -> pa.Array:

@@ -6,7 +6,7 @@ from tamis.errors import CorruptData
 from tamis.storage.files.protocol import PartRef
 
 
-def corrupt(ref: PartRef, problem: str, code: str = "PART_CORRUPT") -> CorruptData:
+def corrupt_part(ref: PartRef, problem: str, code: str = "PART_CORRUPT") -> CorruptData:
     if ref.source is not None:
         return CorruptData(
             f"The source's file {ref.path} (part {ref.part_id}) {problem}.",

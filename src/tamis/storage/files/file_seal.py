@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from tamis.core.stats import Collector
 from tamis.core.types import Schema
-from tamis.core.types.bounded_decoding import bounded, read_stream, unpacked_zstd
+from tamis.core.types.bounded_decoding import bounded_integer, read_stream, unpacked_zstd
 from tamis.storage.files.checksummed_file import ChecksumSink
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
@@ -94,15 +94,15 @@ class Seal:
         head = json.loads(body[4:start])
         if head["chunk"] != CHUNK:
             raise ValueError(f"checksums of {head['chunk']} bytes")
-        count = -(-bounded(head["size"], CHUNK * len(body), "the size of the file") // CHUNK)
+        count = -(-bounded_integer(head["size"], CHUNK * len(body), "the size of the file") // CHUNK)
         crcs = np.frombuffer(body, "<u4", count, start)
         tails, at = list[bytes](), start + 4 * count
         for size in head.get("tails", ()):
-            tails.append(body[at : at + bounded(size, len(body), "the size of a tail")])
+            tails.append(body[at : at + bounded_integer(size, len(body), "the size of a tail")])
             at += size
         if len(tails) not in {0, len(head["blocks"])}:
             raise ValueError(f"{len(tails)} tails for {len(head['blocks'])} blocks")
-        layout = body[at : at + bounded(head.get("layout", 0), len(body) - at, "the size of a layout")]
+        layout = body[at : at + bounded_integer(head.get("layout", 0), len(body) - at, "the size of a layout")]
         statistics = read_stream(body[at + len(layout) :])
         weights = {int(i): int(n) for i, n in head["weights"].items()}
         return Seal(

@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from tamis.errors import CorruptData, NotFound, StoreUnavailable, TamisError
-from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.joined_ranges import join_in_place
 from tamis.storage.files.protocol import IoCounters, PartRef
 from tamis.storage.files.recent_bytes import RecentBytes
 from tamis.storage.object_store.relative_paths import is_inside
-from tamis.storage.object_store.store import Entry, merged
+from tamis.storage.object_store.store import Entry, merge_ranges
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ _FINAL = {"PART_MISSING", "TRUNCATED", "SOURCE_CHANGED"}
 """Errors that another read does not fix, because they were already retried."""
 
 
-def twice(read: Callable[[], T], source: PartSource) -> T:
+def read_twice(read: Callable[[], T], source: PartSource) -> T:
     """Return ``read()``, retried once from the store if it finds bytes that differ from what was committed."""
     try:
         return read()
@@ -58,7 +58,7 @@ class PartSource:
 
     def __init__(self, store: Any, ref: PartRef) -> None:
         if not is_inside(ref.path):
-            raise corrupt(ref, "lies outside of its table's folder", "PATH_OUTSIDE")
+            raise corrupt_part(ref, "lies outside of its table's folder", "PATH_OUTSIDE")
         self._store, self.ref = store.fresh(), ref
         self._recent, self._lock = RecentBytes(), threading.Lock()
         self._mark: tuple[int, bytes] | None = None
@@ -98,10 +98,10 @@ class PartSource:
         try:
             entry = self._store.entry(ref.path)
         except NotFound as error:
-            raise corrupt(ref, "is missing", "PART_MISSING") from error
+            raise corrupt_part(ref, "is missing", "PART_MISSING") from error
         changed = change_of(entry, ref)
         if changed is not None:
-            raise corrupt(ref, changed, "SOURCE_CHANGED")
+            raise corrupt_part(ref, changed, "SOURCE_CHANGED")
 
     def get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         """Read these (offset, length) ranges, merging nearby ones. Bytes that were fetched recently are not again.
@@ -111,13 +111,13 @@ class PartSource:
         try:
             return self._get(ranges)
         except NotFound as error:
-            raise corrupt(self.ref, "is missing", "PART_MISSING") from error
+            raise corrupt_part(self.ref, "is missing", "PART_MISSING") from error
         except CorruptData as error:
             if error.code == "PART_REPLACED":
                 raise
             if error.code == "OBJECT_CHANGED":
-                raise corrupt(self.ref, "has changed since it was adopted", "SOURCE_CHANGED") from error
-            raise corrupt(
+                raise corrupt_part(self.ref, "has changed since it was adopted", "SOURCE_CHANGED") from error
+            raise corrupt_part(
                 self.ref, f"is shorter than the {self.ref.bytes} bytes that were committed", "TRUNCATED"
             ) from error
         except StoreUnavailable as error:
@@ -138,12 +138,12 @@ class PartSource:
         offset, mark = self._mark
         *views, found = self._joined([*ranges, (offset, len(mark))])
         if found != mark:
-            raise corrupt(self.ref, "was replaced since this process read it first", "PART_REPLACED")
+            raise corrupt_part(self.ref, "was replaced since this process read it first", "PART_REPLACED")
         self._mark = None
         return views
 
     def _joined(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        spans = merged([r for r in ranges if r[1] > 0], self._store.gap)
+        spans = merge_ranges([r for r in ranges if r[1] > 0], self._store.gap)
         with self._lock:
             recent = self._recent
             missing, changes = recent.missing(spans), recent.changes
@@ -183,21 +183,21 @@ class PartSource:
 
 
 @contextmanager
-def decoding(ref: PartRef, what: str) -> Iterator[None]:
+def decoding_errors(ref: PartRef, what: str) -> Iterator[None]:
     """Convert any exception of a decoder, even a panic, to ``CorruptData`` naming the part."""
     try:
         yield
     except (TamisError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        raise corrupt(ref, f"cannot be decoded in {what} ({error})") from error
+        raise corrupt_part(ref, f"cannot be decoded in {what} ({error})") from error
 
 
 class Stream(io.RawIOBase):
     """A file of ``size`` bytes as decoders read it: by offset (``read_at``) or as a stream.
 
     ``read`` returns the bytes at an offset, fewer at the end of the file. Decoders report a failed read only
-    as text of their own, or not at all, so its error is kept and raised by ``decoding``.
+    as text of their own, or not at all, so its error is kept and raised by ``decoding_errors``.
     """
 
     def __init__(self, ref: PartRef, size: int, read: Callable[[int, int], memoryview]) -> None:
@@ -213,7 +213,7 @@ class Stream(io.RawIOBase):
         """
         self._failed = None
         try:
-            with decoding(self._ref, what):
+            with decoding_errors(self._ref, what):
                 yield
         except CorruptData:
             if self._failed is not None:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.stats import wanted
+from tamis.core.stats import columns_of_ids
 from tamis.core.types import NULL, Field, Schema
 from tamis.sizes import SIZES
-from tamis.storage.files.column_conversion import Names, convert
+from tamis.storage.files.column_conversion import Names, convert_array
 from tamis.storage.files.file_seal import Seal
 from tamis.storage.files.protocol import IoCounters
 from tamis.storage.files.sealed_reader import Sealed
-from tamis.storage.files.shredded_leaves import extended, leaves_in
+from tamis.storage.files.shredded_leaves import leaves_in, with_leaves
 
 PIECE_ROWS = SIZES.piece_rows
 PIECE_BYTES = 64 * 2**20
@@ -54,12 +54,12 @@ class NamedColumns:
     def batch(self, fields: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> pa.RecordBatch:
         if not fields:
             return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
-        typed = [convert(a, f, self._names) for f, a in zip(fields, arrays, strict=True)]
+        typed = [convert_array(a, f, self._names) for f, a in zip(fields, arrays, strict=True)]
         return pa.RecordBatch.from_arrays(typed, names=[str(f.id) for f in fields])
 
     def statistics(self, ids: Collection[int]) -> pa.Table:
         table = self.seal.statistics
-        return table.select([*wanted(table.column_names, ids), "rows"])
+        return table.select([*columns_of_ids(table.column_names, ids), "rows"])
 
     def together(self, fields: Sequence[Field]) -> int:
         """Return how many rows of these columns to decode at once."""
@@ -87,7 +87,7 @@ class SealedPart:
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
         self.leaves = leaves_in(source.seal.leaves)
-        self._source, self._columns = source, NamedColumns(source.seal, extended(schema, self.leaves))
+        self._source, self._columns = source, NamedColumns(source.seal, with_leaves(schema, self.leaves))
 
     @property
     def block_rows(self) -> Sequence[int]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tamis.core.stats.columns.tally import Extremes
 from tamis.sizes import SIZES
-from tamis.storage.commit_log.deletion_vectors import bitmap
+from tamis.storage.commit_log.deletion_vectors import read_bitmap
 from tamis.storage.files.shredded_leaves import Leaf
 
 PAGE_ROWS = SIZES.page_rows
@@ -86,7 +86,7 @@ class PartRef:
     @property
     def live_rows(self) -> int:
         """Number of rows that are not deleted."""
-        return self.rows - (len(bitmap(self.deletion, self.part_id)) if self.deletion else 0)
+        return self.rows - (len(read_bitmap(self.deletion, self.part_id)) if self.deletion else 0)
 
 
 @dataclass(frozen=True, slots=True)

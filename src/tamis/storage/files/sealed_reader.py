@@ -14,12 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.file_seal import CHUNK, Seal, sealed_length
-from tamis.storage.files.file_source import PartSource, twice
+from tamis.storage.files.file_source import PartSource, read_twice
 from tamis.storage.files.protocol import IoCounters, PartRef
 from tamis.storage.object_store.lru_cache import LruCache
-from tamis.storage.object_store.store import merged
+from tamis.storage.object_store.store import merge_ranges
 
 TAIL = 128 * 2**10
 """Bytes fetched from the end of a file, usually enough to contain the seal."""
@@ -33,14 +33,14 @@ def open_sealed(store: Any, ref: PartRef) -> Sealed:
     source = PartSource(store, ref)
     seal = _seals.get(source.key)
     if seal is None:
-        seal, size = twice(lambda: _read(source), source)
+        seal, size = read_twice(lambda: _read(source), source)
         _seals.put(source.key, seal, size)
     if seal.part_id and seal.part_id not in source.names:
-        raise corrupt(ref, f"was replaced: the file there is part {seal.part_id}", "PART_REPLACED")
+        raise corrupt_part(ref, f"was replaced: the file there is part {seal.part_id}", "PART_REPLACED")
     if sum(seal.blocks) != ref.rows:
-        raise corrupt(ref, f"has {sum(seal.blocks)} rows instead of {ref.rows}")
+        raise corrupt_part(ref, f"has {sum(seal.blocks)} rows instead of {ref.rows}")
     if ref.blocks and seal.blocks != ref.blocks:
-        raise corrupt(ref, "has other blocks than were committed")
+        raise corrupt_part(ref, "has other blocks than were committed")
     return Sealed(source, seal)
 
 
@@ -49,18 +49,18 @@ def _read(source: PartSource) -> tuple[Seal, int]:
     tail = source.tail(TAIL)
     length = sealed_length(tail)
     if length is None or length > ref.bytes:
-        raise corrupt(ref, f"does not end as a sealed file of {ref.bytes} bytes does")
+        raise corrupt_part(ref, f"does not end as a sealed file of {ref.bytes} bytes does")
     if length > len(tail):
         tail = source.tail(length)
     raw = tail[len(tail) - length :]
     try:
         seal = Seal.unpack(raw)
     except (ValueError, KeyError, TypeError, pa.ArrowException, OSError) as error:
-        raise corrupt(ref, f"has an unreadable seal ({error})") from error
+        raise corrupt_part(ref, f"has an unreadable seal ({error})") from error
     if ref.footer_checksum is not None and zlib.crc32(raw) != ref.footer_checksum and seal.part_id in source.names:
-        raise corrupt(ref, "does not have the seal that was committed", "CHECKSUM")
+        raise corrupt_part(ref, "does not have the seal that was committed", "CHECKSUM")
     if seal.size != ref.bytes - length:
-        raise corrupt(ref, "has a seal of another file")
+        raise corrupt_part(ref, "has a seal of another file")
     return seal, len(raw) + 8 * len(seal.crcs) + seal.statistics.nbytes
 
 
@@ -88,7 +88,7 @@ class Sealed:
 
     def views(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         """Return the verified bytes of these (offset, length) ranges, which lie in the file, fetched together."""
-        found = self._load(merged([_aligned(o, n, self.seal.size) for o, n in ranges], 0))
+        found = self._load(merge_ranges([_aligned(o, n, self.seal.size) for o, n in ranges], 0))
         starts = [start for start, _ in found]
         views = []
         for offset, length in ranges:
@@ -97,12 +97,12 @@ class Sealed:
         return views
 
     def _load(self, spans: list[tuple[int, int]]) -> list[tuple[int, memoryview]]:
-        return twice(lambda: self._load_once(spans), self._source)
+        return read_twice(lambda: self._load_once(spans), self._source)
 
     def _load_once(self, spans: list[tuple[int, int]]) -> list[tuple[int, memoryview]]:
         found = [(start, data) for (start, _), data in zip(spans, self._source.get(spans), strict=True)]
         if not all(self._sound(start, data) for start, data in found):
-            raise corrupt(self.ref, "does not hold the bytes that were committed", "CHECKSUM")
+            raise corrupt_part(self.ref, "does not hold the bytes that were committed", "CHECKSUM")
         return found
 
     def _sound(self, start: int, data: memoryview) -> bool:

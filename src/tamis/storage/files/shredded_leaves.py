@@ -61,7 +61,7 @@ def is_plain_text(field: Field) -> bool:
     return isinstance(field.type, String) and field.type == STRING
 
 
-def extended(schema: Schema, leaves: tuple[Leaf, ...]) -> Schema:
+def with_leaves(schema: Schema, leaves: tuple[Leaf, ...]) -> Schema:
     """Append the fields of ``leaves`` to ``schema``.
 
     Equal leaves return the identical object, which readers use as a cache key.

@@ -16,7 +16,7 @@ from typing import Any
 from tamis.errors import CorruptData, InvalidInput, TamisError
 
 
-def seal(kind: str, body: dict[str, Any]) -> bytes:
+def seal_json(kind: str, body: dict[str, Any]) -> bytes:
     """Serialize ``body`` with its checksum.
 
     Raises ``InvalidInput`` for a body that JSON cannot hold.
@@ -33,7 +33,7 @@ def seal(kind: str, body: dict[str, Any]) -> bytes:
     return _head(kind, text) + text + b"}"
 
 
-def unseal(kind: str, data: bytes, name: str) -> dict[str, Any]:
+def unseal_json(kind: str, data: bytes, name: str) -> dict[str, Any]:
     """Return the body of an object of this ``kind``; ``name`` appears in messages. Raises ``CorruptData``."""
     start = len(_head(kind, b""))
     text = data[start:-1]
@@ -42,7 +42,7 @@ def unseal(kind: str, data: bytes, name: str) -> dict[str, Any]:
         raise CorruptData(
             f"The {kind} {name} {why}.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup."
         )
-    with readable(kind, name):
+    with parse_errors(kind, name):
         body = json.loads(text)
         if not isinstance(body, dict):
             raise TypeError("not an object")
@@ -50,7 +50,7 @@ def unseal(kind: str, data: bytes, name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def readable(kind: str, name: str) -> Iterator[None]:
+def parse_errors(kind: str, name: str) -> Iterator[None]:
     """Convert errors raised while parsing a stored object into ``CorruptData`` naming it."""
     try:
         yield

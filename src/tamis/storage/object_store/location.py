@@ -64,7 +64,7 @@ class Location:
         return f"{scheme}://{host}/{self.path}".rstrip("/")
 
 
-def locate(place: str | os.PathLike[str]) -> Location:
+def locate_store(place: str | os.PathLike[str]) -> Location:
     """Return the location that ``place`` names.
 
     Raises ``InvalidInput`` (``BAD_PATH``, ``UNKNOWN_SCHEME``) if it is not a valid location.

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from tamis.core.types.bounded_decoding import MOST_ROWS, MOST_UNPACKED, bounded, read_stream, unpacked_zstd
+from tamis.core.types.bounded_decoding import MOST_ROWS, MOST_UNPACKED, bounded_integer, read_stream, unpacked_zstd
 from tamis.errors import CorruptData, NotFound, TamisError
 from tamis.sizes import SIZES
 from tamis.storage.object_store import checked_parquet
@@ -167,20 +167,24 @@ class Stored:
 def columns_from_json(value: dict[str, Any]) -> Columns:
     """Decode the output of ``Columns.to_json``."""
     if "zstd" in value:
-        size = bounded(value["size"], MOST_UNPACKED, "the unpacked size")
+        size = bounded_integer(value["size"], MOST_UNPACKED, "the unpacked size")
         return Inline(
-            bounded(value["rows"], MOST_ROWS, "the number of rows"),
+            bounded_integer(value["rows"], MOST_ROWS, "the number of rows"),
             size,
             base64.b64decode(value["zstd"], validate=True),
         )
-    size = bounded(value["bytes"], MOST_FILE, "the size of a file")
-    footer = bounded(value["footer"], size, "the size of a footer")
+    size = bounded_integer(value["bytes"], MOST_FILE, "the size of a file")
+    footer = bounded_integer(value["footer"], size, "the size of a footer")
     return Stored(
-        bounded(value["rows"], MOST_ROWS, "the number of rows"), value["path"], size, footer, int(value["crc32"], 16)
+        bounded_integer(value["rows"], MOST_ROWS, "the number of rows"),
+        value["path"],
+        size,
+        footer,
+        int(value["crc32"], 16),
     )
 
 
-def inline(table: pa.Table) -> Inline:
+def inline_table(table: pa.Table) -> Inline:
     """Encode ``table`` as one stored inside another object."""
     table = table.combine_chunks()
     sink = pa.BufferOutputStream()
@@ -190,7 +194,7 @@ def inline(table: pa.Table) -> Inline:
     return Inline(len(table), raw.size, pa.compress(raw, codec="zstd", asbytes=True), table)
 
 
-def keep(
+def keep_rows(
     store: Store, tables: Iterable[pa.Table], schema: pa.Schema, path: str, *, limit: int = INLINE_BYTES
 ) -> Columns:
     """Store the rows of ``tables``, all with ``schema``; return the inline table or the file.
@@ -209,7 +213,7 @@ def keep(
         if room < 0:
             break
     if room >= 0:
-        small = inline(held[0] if len(held) == 1 else pa.concat_tables(held or [schema.empty_table()]))
+        small = inline_table(held[0] if len(held) == 1 else pa.concat_tables(held or [schema.empty_table()]))
         if small.nbytes <= limit and small.size <= MOST_UNPACKED:
             return small
     encoder = checked_parquet.Encoder(schema)

@@ -15,13 +15,13 @@ def is_statistic(name: str) -> bool:
     return name[:1].isdigit()
 
 
-def wanted(names: Sequence[str], facts: Collection[str], ids: Collection[int]) -> list[str]:
+def wanted_columns(names: Sequence[str], facts: Collection[str], ids: Collection[int]) -> list[str]:
     """Select from ``names`` the requested facts and the statistics of the requested column ids."""
     numbers = {str(identifier) for identifier in ids}
     return [name for name in names if (name.partition("|")[0] in numbers if is_statistic(name) else name in facts)]
 
 
-def stack(tables: Sequence[pa.Table]) -> pa.Table:
+def stack_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate all rows in order; a column that a table lacks is NULL there.
 
     A statistic that has two types is dropped and thereby unknown. Raises ``ValueError`` for a fact that has
@@ -33,11 +33,11 @@ def stack(tables: Sequence[pa.Table]) -> pa.Table:
     try:
         return pa.concat_tables(tables, promote_options="default")
     except pa.ArrowException:  # a name has two types
-        schema = common([table.schema for table in tables])
-        return pa.concat_tables([under(table, schema) for table in tables])
+        schema = common_schema([table.schema for table in tables])
+        return pa.concat_tables([cast_to_schema(table, schema) for table in tables])
 
 
-def common(schemas: Iterable[pa.Schema]) -> pa.Schema:
+def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
     """Return the schema of the concatenation of tables with these schemas."""
     fields: dict[str, pa.Field] = {}
     doubtful: set[str] = set()
@@ -52,8 +52,8 @@ def common(schemas: Iterable[pa.Schema]) -> pa.Schema:
     return pa.schema([field for name, field in fields.items() if name not in doubtful])
 
 
-def under(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast the table to ``schema``, which ``common`` made from its own schema and others."""
+def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast the table to ``schema``, which ``common_schema`` made from its own schema and others."""
     if table.schema.equals(schema):
         return table
     have = set(table.column_names)

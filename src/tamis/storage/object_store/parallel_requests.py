@@ -24,7 +24,7 @@ WORTH_IT_LOCALLY = 32
 """Items from which threads pay off on local disk, where a request takes less time than starting a thread."""
 
 
-def gather(store: Store, call: Callable[[A], B], items: Iterable[A]) -> list[B]:
+def gather_requests(store: Store, call: Callable[[A], B], items: Iterable[A]) -> list[B]:
     """Return ``call`` of each item in the given order, concurrently if that pays off for ``store``.
 
     Raises the error of the first item that failed.

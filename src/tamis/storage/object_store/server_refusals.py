@@ -12,7 +12,7 @@ _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"}
 _ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 
 
-def refusal(text: str, name: str) -> StoreUnavailable | None:
+def server_refusal(text: str, name: str) -> StoreUnavailable | None:
     """The error for the answer ``text``, got for the object ``name``; None if it says neither of two things.
 
     ``CREDENTIALS_EXPIRED``: the credentials were valid once. ``WRONG_REGION``: the bucket is in another region.

@@ -123,7 +123,7 @@ def source_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {str(key)[len(SOURCE) :]: value for key, value in options.items() if str(key).lower().startswith(SOURCE)}
 
 
-def canonical(name: str) -> str:
+def canonical_option(name: str) -> str:
     """Return the name of an option of S3 without its prefix, in lower case."""
     plain = name.lower().removeprefix("aws_")
     return _ALIASES.get(plain, plain)

@@ -18,10 +18,10 @@ import obstore
 
 from tamis.errors import CorruptData, NotFound
 from tamis.storage.object_store.local_ranges import read_here, readable_here, whole_here
-from tamis.storage.object_store.location import Location, locate
+from tamis.storage.object_store.location import Location, locate_store
 from tamis.storage.object_store.object_file import Reader, Writer
 from tamis.storage.object_store.storage_options import own_options, source_options
-from tamis.storage.object_store.store_backends import check_process, connect, is_taken, translate
+from tamis.storage.object_store.store_backends import check_process, connect_store, is_taken, translate_error
 
 T = TypeVar("T")
 
@@ -85,9 +85,9 @@ class Store:
         self._prefix = f"{location.path}/" if location.scheme == "memory" and location.path else ""
         self._connection: Any = None
         if location.scheme != "file":  # local folders are opened on first use, so that reading does not create them
-            self._connection = connect(location, own)
+            self._connection = connect_store(location, own)
         elif own:
-            connect(location, own)
+            connect_store(location, own)
 
     @property
     def url(self) -> str:
@@ -115,7 +115,7 @@ class Store:
 
         Without any, a source on the same kind of store is reached as the table is.
         """
-        location, options = locate(place), source_options(self.options)
+        location, options = locate_store(place), source_options(self.options)
         if not options and location.scheme == self.location.scheme:
             options = own_options(self.options)
         return Store(location, options)
@@ -168,7 +168,7 @@ class Store:
         ``targets`` are also in that memory; those of a local file that is not merged are read into it.
         """
         wanted = [r for r in ranges if r[1] > 0]
-        spans = merged(wanted, self.gap if gap is None else gap)
+        spans = merge_ranges(wanted, self.gap if gap is None else gap)
         chunks: list[memoryview] = []
         if spans:
             chunks = self._run("read", path, lambda store, key: self._fetched(store, key, spans, etag, targets))
@@ -286,7 +286,7 @@ class Store:
         try:
             return call(self._connect(create), (self._prefix + path).rstrip("/"))
         except Exception as error:
-            ours = translate(error, action, self.name(path), self.options)
+            ours = translate_error(error, action, self.name(path), self.options)
             if ours is error:
                 raise
             # what a remote store says may hold addresses and credentials, so no traceback shows it
@@ -294,7 +294,7 @@ class Store:
 
     def _connect(self, create: bool) -> Any:
         if self._connection is None:
-            self._connection = connect(self.location, {}, mkdir=create)
+            self._connection = connect_store(self.location, {}, mkdir=create)
         return self._connection
 
     def _entry(self, meta: Any) -> Entry:
@@ -328,10 +328,10 @@ def open_store(place: str | os.PathLike[str], storage_options: Mapping[str, Any]
     within the process). Only checks the options; accesses nothing yet. Raises ``InvalidInput`` naming the
     invalid path or option.
     """
-    return Store(locate(place), storage_options or {})
+    return Store(locate_store(place), storage_options or {})
 
 
-def merged(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
     """Return sorted spans (offset, length) that cover all ``ranges``, merging nearby ones."""
     spans: list[tuple[int, int]] = []
     for offset, length in sorted(ranges):

@@ -27,7 +27,7 @@ from obstore.exceptions import (
 from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, TamisError
 from tamis.storage.object_store.location import Location
 from tamis.storage.object_store.lru_cache import LruCache
-from tamis.storage.object_store.server_refusals import refusal
+from tamis.storage.object_store.server_refusals import server_refusal
 from tamis.storage.object_store.storage_options import BY_SCHEME, CLIENT, PREFIXES, RETRIES, without_values
 from tamis.world import world
 
@@ -49,7 +49,7 @@ _process: int | None = None
 """The process that made the first request."""
 
 
-def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = False) -> Any:
+def connect_store(location: Location, options: Mapping[str, Any], *, mkdir: bool = False) -> Any:
     """Return the ``obstore`` store for ``location``. Remote ones are shared for some minutes.
 
     Raises ``InvalidInput`` naming the option that is unknown or invalid, and ``FileNotFoundError`` for a
@@ -99,7 +99,7 @@ def _remote(location: Location, options: Mapping[str, Any], config: dict[str, An
         ) from None  # the store's own message may quote a value
 
 
-def translate(error: Exception, action: str, name: str, options: Mapping[str, Any] | None = None) -> Exception:
+def translate_error(error: Exception, action: str, name: str, options: Mapping[str, Any] | None = None) -> Exception:
     """Translate ``error``, raised by ``action`` on the object ``name``, into a ``TamisError``.
 
     Its text has no address and none of the values of ``options``. Returns the error unchanged if it already is one
@@ -139,7 +139,7 @@ def translate(error: Exception, action: str, name: str, options: Mapping[str, An
             name=name,
             remedy="Give the path of a folder.",
         )
-    if said := refusal(str(error), name):
+    if said := server_refusal(str(error), name):
         return said
     return _unavailable(error, action, name, text)
 

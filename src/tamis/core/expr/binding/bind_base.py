@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tamis.core.expr.binding.char_padding import is_char, padded, unsure_padding
-from tamis.core.expr.binding.unsupported_syntax import cause_of, known_type, names_in, operands
-from tamis.core.expr.calls import call
+from tamis.core.expr.binding.char_padding import is_char, padded_sides, unsure_padding
+from tamis.core.expr.binding.unsupported_syntax import cause_of, infallible_operands, known_type, names_in
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.coerce import beyond_longs
 from tamis.core.expr.syntax.nodes import Cast, Name, Node
 from tamis.core.expr.tree import Cause, Expr, Literal, Mode, Opaque
@@ -29,7 +29,7 @@ class BinderBase:
         raise NotImplementedError
 
     def call(self, name: str, *args: Expr, data_type: DataType | None = None) -> Expr:
-        return call(name, *args, mode=self.mode, zone=self.zone, type=data_type)
+        return make_call(name, *args, mode=self.mode, zone=self.zone, type=data_type)
 
     def shown(self, node: Node) -> str:
         """Return the node as written."""
@@ -40,7 +40,7 @@ class BinderBase:
 
         The columns in it are still checked, except those of an inner query.
         """
-        inner = operands(node)
+        inner = infallible_operands(node)
         args = tuple(self.bind(n) for n in (names_in(node) if inner is None else inner))
         kind = NULL if inner is None else known_type(node)
         return Opaque(kind, self.shown(node), args, inner is not None, cause or cause_of(node))
@@ -75,4 +75,4 @@ class BinderBase:
 
     def even(self, sides: list[Expr]) -> list[Expr]:
         """Pad CHAR columns and the values compared with them to one length."""
-        return padded(sides, lambda side, length, blank: self.call("rpad", side, length, blank))
+        return padded_sides(sides, lambda side, length, blank: self.call("rpad", side, length, blank))

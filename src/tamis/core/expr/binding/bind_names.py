@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.core.expr.binding import bind_json as documents
 from tamis.core.expr.binding.bind_base import BinderBase
-from tamis.core.expr.bound_column import bound
+from tamis.core.expr.bound_column import column_by_ids
 from tamis.core.expr.functions.nested.constructed import item_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.registry import sql_name
@@ -72,9 +72,9 @@ class BinderOfNames(BinderBase):
         except NotFound as error:
             raise self._missing(parts, error) from None
         if len(parts) == 2 and isinstance(fields[0].type, Map):  # ``map.key``
-            return self.call("map_value", bound(self.schema, (fields[0].id,)), Literal(STRING, parts[1]))
+            return self.call("map_value", column_by_ids(self.schema, (fields[0].id,)), Literal(STRING, parts[1]))
         if len(parts) > 1 and isinstance(fields[0].type, Array):  # ``array.field``: one value per element
-            found = field_of(bound(self.schema, (fields[0].id,)), parts[1]) if len(parts) == 2 else None
+            found = field_of(column_by_ids(self.schema, (fields[0].id,)), parts[1]) if len(parts) == 2 else None
             if found is not None:
                 return found
         fields = self.schema.find(parts)
@@ -83,7 +83,7 @@ class BinderOfNames(BinderBase):
             raise NotFound(
                 f"There is no column {name!r}.", code="COLUMN_NOT_FOUND", name=name, remedy="Use element_at."
             )
-        return bound(self.schema, tuple(f.id for f in fields))
+        return column_by_ids(self.schema, tuple(f.id for f in fields))
 
     def _missing(self, parts: tuple[str, ...], error: NotFound) -> NotFound:
         """Return the error for an unknown column, with a suggestion."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tamis.core.expr.binding.bind_base import BinderBase
 from tamis.core.expr.binding.char_padding import is_char, unsure_padding
-from tamis.core.expr.coerce import beyond_longs, folded
+from tamis.core.expr.coerce import beyond_longs, fold_cast
 from tamis.core.expr.literal_lists import Constants
 from tamis.core.expr.literals import array_of, list_of
 from tamis.core.expr.syntax.nodes import Cast, Node, Predicate, Query, Values
@@ -90,7 +90,7 @@ class BinderOfPredicates(BinderBase):
         text, pattern = self.bind(node.value), self.bind(other)
         if node.kind == "ILIKE":
             pattern = self.call("lower", pattern)
-            text, pattern = self.call("lower", text), folded(pattern)
+            text, pattern = self.call("lower", text), fold_cast(pattern)
         return self.call("like", text, pattern, *escape, data_type=BOOLEAN)
 
     def _like_many(self, node: Predicate) -> Expr:

@@ -9,11 +9,11 @@ from typing import Any
 from tamis.core.expr.binding.bind_names import BinderOfNames
 from tamis.core.expr.binding.bind_predicates import BinderOfPredicates
 from tamis.core.expr.binding.char_padding import is_char, unsure_padding
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import folded, is_numeric, is_text
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import fold_cast, is_numeric, is_text
 from tamis.core.expr.functions.nested.constructed import each_item, struct_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
-from tamis.core.expr.literals import interval, number, time_of_day, typed
+from tamis.core.expr.literals import bind_interval, bind_number, bind_typed, time_of_day
 from tamis.core.expr.registry import sql_name
 from tamis.core.expr.sql_types import type_of
 from tamis.core.expr.syntax.nodes import (
@@ -133,15 +133,15 @@ class Binder(BinderOfNames, BinderOfPredicates):
             return self.unknown(node, Cause.TYPE)
         if isinstance(target, Time) and isinstance(value, Literal) and isinstance(value.value, str):
             return time_of_day(value.value) or self.unknown(node)
-        out = call("cast", value, mode=Mode.TRY if node.tries else self.mode, zone=self.zone, type=target)
-        return folded(out) if isinstance(value, Literal) and not isinstance(out, Opaque) else out
+        out = make_call("cast", value, mode=Mode.TRY if node.tries else self.mode, zone=self.zone, type=target)
+        return fold_cast(out) if isinstance(value, Literal) and not isinstance(out, Opaque) else out
 
     def literal(self, node: Typed) -> Expr:
         """Bind a typed literal; words such as ``DATE 'today'`` are left to Spark."""
-        return typed(node, self.mode, self.zone) or self.unknown(node)
+        return bind_typed(node, self.mode, self.zone) or self.unknown(node)
 
     def interval(self, node: Interval) -> Expr:
-        return interval(node) or self.unknown(node)
+        return bind_interval(node) or self.unknown(node)
 
     def case(self, node: Case) -> Expr:
         args: list[Expr] = []
@@ -211,9 +211,9 @@ class Binder(BinderOfNames, BinderOfPredicates):
                 if args
                 else args
             )
-        out = call(found, *args, mode=mode, zone=self.zone)
+        out = make_call(found, *args, mode=mode, zone=self.zone)
         if isinstance(out, Call) and out.function == "cast":  # ``double('NaN')``
-            return folded(out)
+            return fold_cast(out)
         return replace(out, text=self.shown(node)) if isinstance(out, Opaque) else out
 
     def _tested(self, name: str, node: Function) -> Expr:
@@ -260,7 +260,7 @@ _HANDLERS: dict[type[Node], Callable[[Binder, Any], Expr]] = {
     Row: Binder.row,
     Subscript: Binder.subscript,
     Text: lambda _b, n: Literal(STRING, n.value),
-    Number: lambda _b, n: number(n),
+    Number: lambda _b, n: bind_number(n),
     Constant: lambda _b, n: Literal(NULL if n.value is None else BOOLEAN, n.value),
     Typed: Binder.literal,
     Interval: Binder.interval,

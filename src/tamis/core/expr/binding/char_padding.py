@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tamis.core.expr.evaluate import constant
-from tamis.core.expr.syntax.nodes import Function, Node, Trim, walk
+from tamis.core.expr.evaluate import constant_value
+from tamis.core.expr.syntax.nodes import Function, Node, Trim, walk_nodes
 from tamis.core.expr.tree import Column, Expr, Literal
 from tamis.core.types import INTEGER, STRING, String
 
@@ -23,23 +23,23 @@ _FOLDED = {
 
 def unsure_padding(node: Node, bound: Expr) -> bool:
     """Return whether ``node``, bound as ``bound``, is a constant of which it is not known that Spark pads it."""
-    if not isinstance(bound, Literal) and constant(bound) is None:
+    if not isinstance(bound, Literal) and constant_value(bound) is None:
         return False
     return any(
         (isinstance(inner, Function) and inner.name[-1].lower() not in _FOLDED)
         or (isinstance(inner, Trim) and inner.characters is not None)
-        for inner in walk(node)
+        for inner in walk_nodes(node)
     )
 
 
-def padded(sides: list[Expr], rpad: Callable[[Expr, Expr, Expr], Expr]) -> list[Expr]:
+def padded_sides(sides: list[Expr], rpad: Callable[[Expr, Expr, Expr], Expr]) -> list[Expr]:
     """Pad ``sides`` to one length with blanks by ``rpad``, which cuts values that another writer let be longer.
 
     They stay as they are if none is a CHAR column, or one has an unknown length.
     """
     if not any(is_char(s) for s in sides):
         return sides
-    sides = [side if is_char(side) or isinstance(side, Literal) else constant(side) or side for side in sides]
+    sides = [side if is_char(side) or isinstance(side, Literal) else constant_value(side) or side for side in sides]
     lengths = [_length(s) for s in sides]
     if any(n is None for n in lengths):
         return sides

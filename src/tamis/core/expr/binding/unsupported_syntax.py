@@ -15,7 +15,7 @@ from tamis.core.expr.syntax.nodes import (
     Query,
     Row,
     Star,
-    walk,
+    walk_nodes,
 )
 from tamis.core.expr.tree import Cause
 from tamis.core.types import NULL, DataType
@@ -98,7 +98,7 @@ def names_in(node: Node) -> list[Name]:
     """Return the columns named in ``node``, except lambda variables; none for a query, which has its own."""
     if isinstance(node, Query):
         return []
-    nodes = list(walk(node))
+    nodes = list(walk_nodes(node))
     local = {name.lower() for n in nodes if isinstance(n, Lambda) for name in n.names}
     return [n for n in nodes if isinstance(n, Name) and n.parts[0].lower() not in local]
 
@@ -108,7 +108,7 @@ def known_type(node: Node) -> DataType:
     return TOTAL.get(node.name[-1].lower(), NULL) if isinstance(node, Function) else NULL
 
 
-def operands(node: Node) -> tuple[Node, ...] | None:
+def infallible_operands(node: Node) -> tuple[Node, ...] | None:
     """Return the operands of a construct that never fails itself; None for one that may fail."""
     match node:
         case Function(name=(name,), args=args, beside=()) if name.lower() in TOTAL and not any(

@@ -4,6 +4,7 @@ from tamis.core.expr.functions.cast import casts
 from tamis.core.expr.functions.datetime import (
     calendar,
     date_fields,
+    date_pattern_casts,
     date_patterns,
     days,
     epoch,
@@ -30,6 +31,7 @@ __all__ = [
     "constructed",
     "curves",
     "date_fields",
+    "date_pattern_casts",
     "date_patterns",
     "days",
     "digests",

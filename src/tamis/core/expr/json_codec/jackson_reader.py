@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NoReturn
 
-from tamis.core.expr.java_doubles import Unsure, unsure
+from tamis.core.expr.java_doubles import Unsure, unsure_doubles
 from tamis.core.expr.json_codec.json_path import Steps
 
 DEEPEST = 1000
@@ -81,7 +81,7 @@ def beyond_limits(text: str) -> bool:
     return deep and max(depths, default=0) > DEEPEST
 
 
-def get(text: str, steps: Steps) -> str | None:
+def get_json_text(text: str, steps: Steps) -> str | None:
     """Return the result of ``get_json_object``: text without quotes, any other value as compact JSON.
 
     Returns None for null, a missing value, or invalid JSON.
@@ -104,7 +104,7 @@ def get(text: str, steps: Steps) -> str | None:
             value = value[step]
             if value is None and index + 1 < len(steps):
                 return None
-    return _whole(value) if isinstance(value, str) else compact(value)
+    return _whole(value) if isinstance(value, str) else compact_json(value)
 
 
 def _whole(text: str) -> str | None:
@@ -124,11 +124,11 @@ def loose_document(text: str) -> Any:
     return _Reader(text, named_numbers=True).document()
 
 
-def compact(value: Any) -> str:
+def compact_json(value: Any) -> str:
     """Format a value as Jackson does."""
     match value:
         case str():
-            return quoted(value)
+            return quoted_json(value)
         case bool():
             return "true" if value else "false"
         case int():
@@ -138,18 +138,18 @@ def compact(value: Any) -> str:
         case None:
             return "null"
         case list():
-            return "[" + ",".join(compact(item) for item in value) + "]"
+            return "[" + ",".join(compact_json(item) for item in value) + "]"
         case Pairs():
-            return "{" + ",".join(f"{quoted(key)}:{compact(item)}" for key, item in value.pairs) + "}"
+            return "{" + ",".join(f"{quoted_json(key)}:{compact_json(item)}" for key, item in value.pairs) + "}"
         case dict():
-            return "{" + ",".join(f"{quoted(key)}:{compact(item)}" for key, item in value.items()) + "}"
+            return "{" + ",".join(f"{quoted_json(key)}:{compact_json(item)}" for key, item in value.items()) + "}"
     raise Malformed(str(value))
 
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def quoted(text: str) -> str:
+def quoted_json(text: str) -> str:
     """Format a string as Jackson does: characters above the basic plane are escaped surrogate pairs."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
@@ -173,7 +173,7 @@ def java_double(value: float) -> str:
 
     Raises ``Unsure`` if the value is left to Spark.
     """
-    if unsure(value):
+    if unsure_doubles(value):
         raise Unsure
     if math.isinf(value) or math.isnan(value):
         return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
@@ -229,7 +229,7 @@ class _Reader:
         found, value = self._walk(steps, 0)
         if not found:
             return None
-        return _whole(value) if isinstance(value, str) else compact(value)
+        return _whole(value) if isinstance(value, str) else compact_json(value)
 
     def _walk(self, steps: Steps, depth: int) -> tuple[bool, Any]:
         """Return whether ``steps`` lead to a value, and the value; always consumes the current value."""

@@ -68,7 +68,7 @@ def text_of(steps: Steps) -> str | None:
 
 
 @lru_cache(maxsize=1024)  # every block of documents asks for the same paths
-def stored(steps: Steps) -> str:
+def stored_path(steps: Steps) -> str:
     """Return the text by which the most specific statistics are found (see ``placed_steps``)."""
     return "$" + "".join(map(stored_step, placed_steps(steps)))
 

@@ -81,12 +81,12 @@ def places_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints]:
     starts = at + 1
     if not short.all():
         rest = ~short
-        lengths[rest] = little(data, starts[rest], 4)
+        lengths[rest] = little_endian(data, starts[rest], 4)
         starts = np.where(short, starts, starts + 4)
     return starts, lengths
 
 
-def slices(data: Bytes, starts: Ints, lengths: Ints, kind: Any = None) -> pa.Array:
+def string_slices(data: Bytes, starts: Ints, lengths: Ints, kind: Any = None) -> pa.Array:
     """Return strings at ascending positions in ``data``, without reading what is between them."""
     ends = np.minimum(starts + lengths, len(data))
     starts = np.minimum(starts, ends)
@@ -115,7 +115,7 @@ def all_equal(values: pa.BinaryArray) -> bool:
     return bool(data.slice(start, rest).equals(data.slice(start + size, rest)))
 
 
-def little(data: Bytes, at: Ints, size: int) -> Ints:
+def little_endian(data: Bytes, at: Ints, size: int) -> Ints:
     """Read unsigned little-endian numbers of ``size`` bytes."""
     if size == 1:
         return bytes_at(data, at).astype(np.int64)
@@ -135,7 +135,7 @@ def rows_at(data: Bytes, at: Ints, count: int, size: int) -> Any:
     """
     width = count * size
     if size == 3 or not 0 < width <= min(_WIDEST, len(data)):
-        return little(data, at[:, None] + np.arange(count) * size, size)
+        return little_endian(data, at[:, None] + np.arange(count) * size, size)
     pieces = np.ndarray((len(data) - width + 1,), np.dtype(f"V{width}"), data, 0, (1,))
     return pieces[np.clip(at, 0, len(pieces) - 1)].view(f"<u{size}").reshape(len(at), count)
 

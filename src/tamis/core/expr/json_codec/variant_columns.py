@@ -26,11 +26,11 @@ from tamis.core.expr.json_codec.variant_bytes import (
     Ints,
     all_equal,
     bytes_at,
-    little,
+    little_endian,
     longs_at,
     places_at,
     rows_at,
-    slices,
+    string_slices,
     words_at,
 )
 
@@ -157,7 +157,7 @@ def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
     )
     offsets -= offsets[0]
     there = found.at >= 0
-    pieces = slices(
+    pieces = string_slices(
         found.data, np.where(there, found.at, offsets[:-1]), np.where(there, offsets[1:] - found.at, 0), pa.binary()
     )
     return pa.StructArray.from_arrays([pieces, array.field("metadata")], fields=list(array.type), mask=pa.array(~there))
@@ -180,7 +180,7 @@ def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, boo
     room = np.where(there, offsets[1:] - found.at, 0)
     sizes = np.where(there, np.where(nested, room, _sizes(found)), 0)
     sound = bool((~there | ((found.at >= offsets[:-1]) & (sizes <= room))).all())
-    pieces = slices(found.data, np.where(there, found.at, offsets[:-1]), sizes, pa.binary())
+    pieces = string_slices(found.data, np.where(there, found.at, offsets[:-1]), sizes, pa.binary())
     metadata = pc.if_else(pa.array(nested), array.field("metadata"), pa.scalar(NO_NAMES, pa.binary()))
     return pa.StructArray.from_arrays([pieces, metadata], fields=list(array.type), mask=pa.array(~there)), sound
 
@@ -216,7 +216,7 @@ def _sizes(found: Nodes) -> Ints:
     sizes = _BYTES_OF[header]
     long = _LENGTH_FOLLOWS[header]
     if long.any():
-        sizes[long] += little(found.data, found.at[long] + 1, 4)
+        sizes[long] += little_endian(found.data, found.at[long] + 1, 4)
     return sizes
 
 
@@ -245,7 +245,7 @@ def _element(found: Nodes, index: int) -> Nodes:
     rows = np.flatnonzero(found.kinds() == ARRAY)
     for some, count, start, size, first in _arrays(found, rows):
         fits = count > index
-        out[some[fits]] = first[fits] + little(found.data, start[fits] + index * size, size)
+        out[some[fits]] = first[fits] + little_endian(found.data, start[fits] + index * size, size)
     return found.moved(out)
 
 
@@ -270,7 +270,9 @@ class Layout:
 
     def children(self, field: Ints | int) -> Ints:
         """Return the positions of one field's values in each object."""
-        return self.first + little(self.data, self.offsets + np.asarray(field) * self.offset_size, self.offset_size)
+        return self.first + little_endian(
+            self.data, self.offsets + np.asarray(field) * self.offset_size, self.offset_size
+        )
 
 
 def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
@@ -282,7 +284,9 @@ def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
         some = rows[header == one] if len(rows) else rows
         id_size, offset_size, large = ((one >> 4) & 3) + 1, ((one >> 2) & 3) + 1, (one >> 6) & 1
         wide = 4 if large else 1
-        count = np.minimum(little(found.data, found.at[some] + 1, wide), len(found.data))  # damaged ones may say more
+        count = np.minimum(
+            little_endian(found.data, found.at[some] + 1, wide), len(found.data)
+        )  # damaged ones may say more
         for fields in _distinct(count):
             group = some[count == fields]
             ids_at = found.at[group] + 1 + wide
@@ -323,7 +327,7 @@ def elements(found: Nodes) -> tuple[Ints, Ints, Ints]:
         owner = np.repeat(np.arange(len(some)), count)
         nth = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
         out_rows.append(some[owner])
-        out_at.append(first[owner] + little(found.data, start[owner] + nth * size, size))
+        out_at.append(first[owner] + little_endian(found.data, start[owner] + nth * size, size))
         out_nth.append(nth)
     return np.concatenate(out_rows), np.concatenate(out_at), np.concatenate(out_nth)
 
@@ -334,7 +338,7 @@ def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, I
     for one in _distinct(header):
         some = rows[header == one]
         size, wide = ((one >> 2) & 3) + 1, 4 if (one >> 4) & 1 else 1
-        count = little(found.data, found.at[some] + 1, wide)
+        count = little_endian(found.data, found.at[some] + 1, wide)
         count = np.minimum(count, len(found.data))
         start = found.at[some] + 1 + wide
         yield some, count, start, size, start + (count + 1) * size
@@ -376,7 +380,7 @@ _WIDE = decimal.Context(prec=60)
 def texts(found: Nodes) -> pa.Array:
     """Return the values of strings (or of BINARY, as unchecked text)."""
     starts, lengths = places(found)
-    return slices(found.data, starts, lengths)
+    return string_slices(found.data, starts, lengths)
 
 
 def places(found: Nodes) -> tuple[Ints, Ints]:

@@ -30,7 +30,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def encode(text: str) -> tuple[bytes, bytes]:
+def encode_variant(text: str) -> tuple[bytes, bytes]:
     """Return (value, metadata) of the document at the start of the text; trailing text is ignored.
 
     Raises ``Malformed`` for what ``parse_json`` rejects, including duplicate keys, and ``Unsure`` for a

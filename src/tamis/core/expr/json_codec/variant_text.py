@@ -9,7 +9,7 @@ from typing import Any
 from tamis.core.expr.arrow_values import Mask, none_of
 from tamis.core.expr.java_doubles import Unsure
 from tamis.core.expr.json_codec import variant_columns as v
-from tamis.core.expr.json_codec.jackson_reader import DEEPEST, Malformed, java_double, quoted
+from tamis.core.expr.json_codec.jackson_reader import DEEPEST, Malformed, java_double, quoted_json
 from tamis.core.expr.json_codec.variant_bytes import Bytes
 
 _DEEPEST_HERE = 300
@@ -94,9 +94,9 @@ def _nested(data: Bytes, at: int, names: tuple[str, ...], is_object: bool, depth
 
 def _quoted(text: str) -> str:
     return (
-        "".join(c if ord(c) > 0xFFFF else quoted(c)[1:-1] for c in text).join('""')
+        "".join(c if ord(c) > 0xFFFF else quoted_json(c)[1:-1] for c in text).join('""')
         if any(ord(c) > 0xFFFF for c in text)
-        else quoted(text)
+        else quoted_json(text)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tamis.core.expr.syntax.nodes import Alias, Binary, Node, Predicate, Query, Unary, Values
-from tamis.core.expr.syntax.reader import Found, Reader, grown
+from tamis.core.expr.syntax.reader import Found, Reader, greedy_extensions
 from tamis.core.expr.syntax.tokens import Kind
 
 _LEVELS = {"AND": 2, "OR": 1}
@@ -42,7 +42,9 @@ class Boolean(Reader):
         return self._boolean(at, 0)
 
     def _boolean(self, at: int, floor: int) -> Found[Node]:
-        return self.shared("boolean", at, floor, lambda: grown(self._tests(at), partial(self._joined, at, floor)))
+        return self.shared(
+            "boolean", at, floor, lambda: greedy_extensions(self._tests(at), partial(self._joined, at, floor))
+        )
 
     def _joined(self, at: int, floor: int, end: int, left: Node) -> Found[Node] | None:
         word = self.word(end)

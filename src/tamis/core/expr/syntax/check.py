@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tamis.core.expr.syntax.nodes import Function, Node, Path, Predicate, Text, Typed, walk
+from tamis.core.expr.syntax.nodes import Function, Node, Path, Predicate, Text, Typed, walk_nodes
 from tamis.core.expr.syntax.problem import SyntaxProblem
 
 _LITERALS = frozenset({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X"})
 
 
-def check(tree: Node, text: str) -> None:
+def check_syntax(tree: Node, text: str) -> None:
     """Raise ``SyntaxProblem`` for the first node in ``tree`` that Spark's parser rejects."""
-    for node in walk(tree):
+    for node in walk_nodes(tree):
         rule = _RULES.get(type(node))
         if rule is not None and (why := rule(node)):
             raise SyntaxProblem(f"{text[node.start : node.end]!r} {why}", node.start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tamis.core.expr.syntax.nodes import Case, Cast, Extract, Function, Node, Text, Trim
-from tamis.core.expr.syntax.reader import Found, Reader, grown
+from tamis.core.expr.syntax.reader import Found, Reader, greedy_extensions
 from tamis.core.expr.syntax.tokens import Kind
 
 UNITS = frozenset(
@@ -95,7 +95,7 @@ class Forms(Reader):
         """Yield branches and the default, up to END."""
         start: Found[Branches] = ((end, (pair,)) for end, pair in self._branch(at))
         more = lambda end, pairs: ((e, (*pairs, p)) for e, p in self._branch(end)) if self.has(end, "WHEN") else None  # noqa: E731
-        for end, branches in grown(start, more):
+        for end, branches in greedy_extensions(start, more):
             if self.word(end) == "ELSE":
                 for last, default in self.expression(end + 1):
                     if self.has(last, "END"):

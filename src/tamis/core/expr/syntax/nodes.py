@@ -283,7 +283,7 @@ def _nodes(value: Any) -> Iterator[Node]:
             yield from _nodes(part)
 
 
-def walk(node: Node) -> Iterator[Node]:
+def walk_nodes(node: Node) -> Iterator[Node]:
     """Yield ``node`` and all below it, without recursion."""
     open_nodes = [node]
     while open_nodes:

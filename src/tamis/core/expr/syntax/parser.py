@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tamis.core.expr.syntax.check import check
+from tamis.core.expr.syntax.check import check_syntax
 from tamis.core.expr.syntax.nodes import Node, Type, TypeField
 from tamis.core.expr.syntax.primary import Primary
 from tamis.core.expr.syntax.problem import SyntaxProblem
@@ -21,10 +21,10 @@ class Parser(Types, Primary, Queries):
     """All rules together."""
 
 
-def expression(text: str) -> Node:
+def parse_expression(text: str) -> Node:
     """Parse the one expression in ``text``; an ``Alias`` if a name follows. Raises ``SyntaxProblem``."""
     found = _whole(text, Parser.named)
-    check(found, text)
+    check_syntax(found, text)
     return found
 
 
@@ -33,12 +33,12 @@ def data_type(text: str) -> Type:
     return _whole(text, Parser.data_type)
 
 
-def columns(text: str) -> tuple[TypeField, ...]:
+def parse_column_list(text: str) -> tuple[TypeField, ...]:
     """Parse a list of columns or fields such as ``a INT, b STRING``. Raises ``SyntaxProblem``."""
     return _whole(text, Parser.columns)
 
 
-def fields(text: str) -> tuple[TypeField, ...]:
+def parse_fields(text: str) -> tuple[TypeField, ...]:
     """Parse the fields between the brackets of a STRUCT. Raises ``SyntaxProblem``."""
     return _whole(f"STRUCT<{text}>", Parser.data_type).fields
 

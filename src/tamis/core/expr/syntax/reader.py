@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tamis.core.expr.syntax.nodes import Node, Type
-from tamis.core.expr.syntax.tokens import Kind, Token, tokens
+from tamis.core.expr.syntax.tokens import Kind, Token, tokenize_sql
 
 T = TypeVar("T")
 Found = Iterator[tuple[int, T]]
@@ -27,7 +27,7 @@ class Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = tokens(text)
+        self.tokens = tokenize_sql(text)
         self.furthest = 0
         """The last token at which another was expected.
 
@@ -132,7 +132,7 @@ class Reader:
             return ((e, (items, found)) for e, found in item(end + 1)) if self.has(end, ",") else None
 
         start: Found[_Chain[T]] = ((e, (None, found)) for e, found in item(at))
-        return ((end, _unchained(items)) for end, items in grown(start, more))
+        return ((end, _unchained(items)) for end, items in greedy_extensions(start, more))
 
 
 _Chain = tuple[Any, T]
@@ -147,7 +147,7 @@ def _unchained(chain: _Chain[T] | None) -> tuple[T, ...]:
     return tuple(reversed(out))
 
 
-def grown(starts: Found[T], more: Callable[[int, T], Found[T] | None]) -> Found[T]:
+def greedy_extensions(starts: Found[T], more: Callable[[int, T], Found[T] | None]) -> Found[T]:
     """Extend each start by ``more`` repeatedly, the longest first: ``a``, ``a + b``, ``a + b + c``.
 
     A position is tried only once, because what follows does not depend on how it was reached. Long chains

@@ -8,7 +8,7 @@ _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([01][0-7]{2})|
 _MEANING = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
-def unquoted(token: str) -> str:
+def unquoted_text(token: str) -> str:
     """Return the string of a token with its quotes (or ``r`` and quotes)."""
     if token[0] in "rR":
         return token[2:-1]

@@ -8,7 +8,7 @@ from enum import Enum
 
 from tamis.core.expr.literal_lists import Constants, long_list
 from tamis.core.expr.syntax.problem import SyntaxProblem
-from tamis.core.expr.syntax.strings import unquoted
+from tamis.core.expr.syntax.strings import unquoted_text
 from tamis.core.types.identifiers import BACKQUOTED, remove_backquotes
 
 
@@ -54,7 +54,7 @@ _LOOKAHEAD = 8
 _ANGLES = frozenset({"ARRAY", "MAP", "STRUCT"})
 
 
-def tokens(text: str) -> list[Token]:
+def tokenize_sql(text: str) -> list[Token]:
     """Split ``text`` into tokens, ending with several END.
 
     Raises ``SyntaxProblem`` for an invalid token, or an unterminated quote or comment.
@@ -100,7 +100,7 @@ class _Lexer:
             found = _TEXT.match(text, at)
             if found is None:
                 raise SyntaxProblem("A quote or a comment in it does not end", at)
-            self._add(Kind.TEXT, "", unquoted(found[0]), found.end())
+            self._add(Kind.TEXT, "", unquoted_text(found[0]), found.end())
         elif first == "`":
             found = _QUOTED.match(text, at)
             if found is None:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain
 
 from tamis.core.expr.syntax.nodes import Binary, Cast, Collate, Dot, Name, Node, Path, Subscript, Unary
-from tamis.core.expr.syntax.reader import Found, Reader, grown
+from tamis.core.expr.syntax.reader import Found, Reader, greedy_extensions
 from tamis.core.expr.syntax.tokens import Kind
 
 _LEVELS = {
@@ -66,10 +66,12 @@ class Value(Reader):
     """The rules between predicates and primaries."""
 
     def value(self, at: int, floor: int = 0) -> Found[Node]:
-        return self.shared("value", at, floor, lambda: grown(self._operands(at), partial(self._operated, at, floor)))
+        return self.shared(
+            "value", at, floor, lambda: greedy_extensions(self._operands(at), partial(self._operated, at, floor))
+        )
 
     def _operands(self, at: int) -> Found[Node]:
-        plain = grown(self.primaries(at), partial(self._suffixed, at))
+        plain = greedy_extensions(self.primaries(at), partial(self._suffixed, at))
         return chain(plain, self._signed(at)) if self.word(at) in _SIGNS else plain
 
     def _signed(self, at: int) -> Found[Node]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.functions.text.text_order import next_text
-from tamis.core.types.arrow import orderable
+from tamis.core.types.arrow import orderable_array
 
 LIMIT = 64
 """Bounds of strings are truncated to this many characters, of binaries to this many bytes."""
@@ -28,14 +28,14 @@ def count_nans(array: pa.Array) -> int:
     return int(np.count_nonzero(np.isnan(array.to_numpy())))
 
 
-def extremes(array: pa.Array, nans: int) -> tuple[pa.Scalar, pa.Scalar]:
+def array_extremes(array: pa.Array, nans: int) -> tuple[pa.Scalar, pa.Scalar]:
     """Return the least and greatest value of ``array``, which holds ``nans`` NaNs; null if it has none."""
     if nans:  # Arrow skips NaN too, but does not document it
         array = array.filter(pc.invert(pc.is_nan(array)))
     elif pa.types.is_floating(array.type) and len(array) and not array.null_count:
         values = array.to_numpy()  # Arrow takes ten times as long
         return pa.scalar(values.min(), array.type), pa.scalar(values.max(), array.type)
-    both = pc.min_max(orderable(array))
+    both = pc.min_max(orderable_array(array))
     low, high = both["min"], both["max"]
     if pa.types.is_duration(array.type):
         low, high = low.cast(array.type), high.cast(array.type)
@@ -68,7 +68,7 @@ def _bound_of_prefix(text: str, *, upper: bool) -> str | None:
     return next_text(text[:LIMIT]) if upper else text[:LIMIT]
 
 
-def shortened(bound: Any, length: int, *, upper: bool) -> Any:
+def shortened_bound(bound: Any, length: int, *, upper: bool) -> Any:
     """Return a bound of at most ``length`` characters or bytes that admits what ``bound`` does, as a Python value.
 
     Returns ``bound`` itself, a scalar or Python value, if it is no longer than that; None if there is no such upper

@@ -49,7 +49,7 @@ class Edges:
     last_null: Bools
 
 
-def ends(
+def end_statistics(
     schema: Schema, cluster_by: Sequence[tuple[int, ...]], first: pa.RecordBatch, last: pa.RecordBatch
 ) -> Iterator[Figure]:
     """Yield the statistics of a sorted part with this first and last row.
@@ -93,7 +93,7 @@ def _end(value: pa.Scalar, upper: bool) -> tuple[pa.Scalar, bool, bool]:
     return kept, exact or floating, False
 
 
-def edges(table: pa.Table, column_id: int, data_type: DataType) -> Edges | None:
+def order_edges(table: pa.Table, column_id: int, data_type: DataType) -> Edges | None:
     """Return a column's place in the clustering order from manifest rows, or None if no part has it.
 
     Stored values never cause an exception.

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.stats.columns.bounds import count_nans, cut_high, cut_low, extremes
+from tamis.core.stats.columns.bounds import array_extremes, count_nans, cut_high, cut_low
 from tamis.core.stats.statistics_columns import HI_EXACT, LO_EXACT
 from tamis.core.types import DOUBLE, FLOAT, DataType
-from tamis.core.types.arrow import orderable, to_arrow_type
+from tamis.core.types.arrow import orderable_array, to_arrow_type
 
 _PENDING = 64
 """Batch extremes that are buffered before they are merged: merging costs as much as a batch."""
@@ -76,7 +76,7 @@ class Tally:
         nans = self._counted_nans(array)
         if array.null_count + nans == len(array):
             return
-        low, high = extremes(array, nans)
+        low, high = array_extremes(array, nans)
         self._lows.append(low)
         self._highs.append(high)
         if len(self._lows) >= _PENDING:
@@ -93,5 +93,5 @@ class Tally:
         return scalars[0] if len(scalars) == 1 else self._pick(pa.array(scalars, to_arrow_type(self.measured)), which)
 
     def _pick(self, values: pa.Array, which: str) -> pa.Scalar:
-        best = pc.min_max(orderable(values))[which]
+        best = pc.min_max(orderable_array(values))[which]
         return best if best.type == values.type else best.cast(values.type)

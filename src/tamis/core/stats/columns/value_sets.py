@@ -28,7 +28,7 @@ _SAMPLE = SIZES.set_sample_rows
 """Rows of a batch that are sampled to detect early that a column has too many values."""
 
 
-def listable(data_type: DataType) -> bool:
+def is_listable(data_type: DataType) -> bool:
     """Whether equal values of this type have one stored form, so that sets can be compared.
 
     Floating-point types are excluded: both zeros are equal.

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr.json_codec.json_path import ELEMENT, PLACED, Steps, placed_steps, stored
+from tamis.core.expr.json_codec.json_path import ELEMENT, PLACED, Steps, placed_steps, stored_path
 from tamis.core.stats.json_paths.json_numbers import (
     Data,
     Flags,
     Ints,
     lines_of_integers,
     lines_of_reals,
-    numbers,
-    words,
+    parse_numbers,
+    words_at,
 )
 from tamis.core.stats.json_paths.json_strings import lines_of_texts
 from tamis.core.stats.json_paths.path_rows import LIST, MAP, Paths, PathStatistics
@@ -167,7 +167,7 @@ class Template:
         begins, ends = at[:-1] + self._sizes[:-1], at[1:]
         pieces = at[self._owner]
         pieces += self._offset
-        found = words(block.data, np.minimum(pieces, len(block.data) - 8, out=pieces))
+        found = words_at(block.data, np.minimum(pieces, len(block.data) - 8, out=pieces))
         found ^= self._words
         found <<= self._unused
         like: Flags = (at[0] == block.start[rows]) & (at[-1] + self._sizes[-1] == block.end[rows])
@@ -195,7 +195,7 @@ class Template:
         valid = np.ones(begins.shape[1], np.bool_)
         for i, example in enumerate(self._examples):
             if i not in found:
-                several = numbers(data, begins[i], ends[i], example)
+                several = parse_numbers(data, begins[i], ends[i], example)
                 valid &= several.valid
                 if valid.all():
                     found[i] = several.statistics()
@@ -220,5 +220,5 @@ def _nodes(value: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:
 
 def _add(paths: Paths, steps: Steps, found: PathStatistics) -> None:
     """Add the statistics of a place to its paths: by position, and together with the other elements."""
-    for path in {stored(placed_steps(steps, placed)) for placed in range(PLACED + 1)}:
+    for path in {stored_path(placed_steps(steps, placed)) for placed in range(PLACED + 1)}:
         paths.setdefault(path, PathStatistics()).add(found)

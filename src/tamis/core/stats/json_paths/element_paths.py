@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
-from tamis.core.stats.json_paths.path_rows import Paths, combined, list_of_position
+from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored_path
+from tamis.core.stats.json_paths.path_rows import Paths, combine_paths, list_of_position
 
 Values = TypeVar("Values")
 
@@ -23,13 +23,13 @@ def paths_of_elements(
     The group of all other elements comes last, as ``ELEMENT``. ``walk`` returns the paths of one group.
     """
     placed, together = Paths(), Paths()
-    anywhere = stored((*steps, ELEMENT))
+    anywhere = stored_path((*steps, ELEMENT))
     for position, values in groups:
         found = walk(values, (*steps, position))
         if position != ELEMENT:
             placed |= found
-            found = _moved(found, stored((*steps, position)), anywhere)
-        together = combined(together, found) if together else found
+            found = _moved(found, stored_path((*steps, position)), anywhere)
+        together = combine_paths(together, found) if together else found
     return placed | together
 
 

@@ -35,7 +35,7 @@ _LEADING = np.array([0, 0, *(1 << 8 * count for count in range(1, 8))], np.uint6
 _TENS = np.array([10.0**count for count in range(8)])
 
 
-def words(data: Data, at: Ints) -> Words:
+def words_at(data: Data, at: Ints) -> Words:
     """Return the eight bytes at each position, first byte lowest."""
     return np.ndarray((len(data) - 7,), "V8", data, 0, (1,))[at].view(
         "<u8"
@@ -113,7 +113,7 @@ def lines_of_reals(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics 
     ]
 
 
-def numbers(data: Data, begins: Ints, ends: Ints, example: bytes) -> Numbers:
+def parse_numbers(data: Data, begins: Ints, ends: Ints, example: bytes) -> Numbers:
     """Parse the non-empty texts at these positions, first assuming the kind of ``example``."""
     none, reals = np.empty(0, np.int64), np.empty(0)
     if b"." in example:
@@ -170,7 +170,7 @@ def _digits(data: Data, starts: Ints, ends: Ints, *, padded: bool = False) -> tu
 def _last_bytes(data: Data, ends: Ints, size: Ints) -> Words:
     """Return up to eight bytes before these positions as digit values; the rest is zero."""
     at = ends - 8
-    found = words(data, np.maximum(at, 0, out=at))
+    found = words_at(data, np.maximum(at, 0, out=at))
     found ^= _ZEROS
     found &= _LAST[size]
     return found
@@ -239,7 +239,7 @@ def _decimals(data: Data, starts: Ints, ends: Ints) -> tuple[Reals, Flags]:
 
 
 def _literals(data: Data, begins: Ints, ends: Ints) -> Kinds:
-    found = words(data, begins)
+    found = words_at(data, begins)
     out = np.zeros(len(begins), np.uint8)
     for text, kind in ((b"null", _NULL), (b"false", _FALSE), (b"true", _TRUE)):
         same = found & np.uint64((1 << 8 * len(text)) - 1) == np.uint64(int.from_bytes(text, "little"))

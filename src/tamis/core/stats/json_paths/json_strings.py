@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.json_codec.iso_times import NO_TIMES, looks_like_time, times_of_texts
-from tamis.core.stats.json_paths.json_numbers import Data, Ints, Words, words
+from tamis.core.stats.json_paths.json_numbers import Data, Ints, Words, words_at
 from tamis.core.stats.json_paths.path_rows import STRING, PathStatistics
 
 _FIRST = np.array([2**64 - 2 ** (8 * (8 - count)) for count in range(9)], np.uint64)
@@ -54,7 +54,7 @@ def lines_of_words(found: Words, lengths: Any) -> list[PathStatistics] | None:
     found &= _INSIDE[lengths]
     shown = found | _BEHIND[lengths]
     shown |= shown - _ONES
-    if np.bitwise_or.reduce(shown, axis=None) & _TOPS:  # see ``plain``
+    if np.bitwise_or.reduce(shown, axis=None) & _TOPS:  # see ``are_plain``
         return None
     heads, out = found.byteswap(inplace=True), []
     for low, high in zip(heads.min(axis=1).tolist(), heads.max(axis=1).tolist(), strict=True):
@@ -65,7 +65,7 @@ def lines_of_words(found: Words, lengths: Any) -> list[PathStatistics] | None:
     return out
 
 
-def texts(data: Data, begins: Ints, ends: Ints) -> PathStatistics:
+def string_statistics(data: Data, begins: Ints, ends: Ints) -> PathStatistics:
     """Return the statistics of the strings between these positions, which ascend."""
     heads = _heads(data, begins, ends)
     low, high = (_extreme(data, begins, ends, heads, which) for which in ("min", "max"))
@@ -79,8 +79,8 @@ def _statistics(data: Data, begins: Ints, ends: Ints, count: int, low: str, high
     return PathStatistics(STRING, count, 0, string=(low, high), times=times)
 
 
-def plain(data: Data, begins: Ints, ends: Ints) -> bool:
-    """Return whether the strings meet the preconditions of ``texts``; reads every byte.
+def are_plain(data: Data, begins: Ints, ends: Ints) -> bool:
+    """Return whether the strings meet the preconditions of ``string_statistics``; reads every byte.
 
     They must be short, lie in order within ``data``, and be ASCII without zero bytes. Accepts lines of
     positions too.
@@ -92,7 +92,7 @@ def plain(data: Data, begins: Ints, ends: Ints) -> bool:
         return False
     seen = np.uint64(0)
     for word in range(0, longest, 8):
-        found = words(data, np.minimum(begins + word, ends) if word else begins)
+        found = words_at(data, np.minimum(begins + word, ends) if word else begins)
         here = np.clip(ends - begins - word, 0, 8)
         found &= _INSIDE[here]
         found |= _BEHIND[here]
@@ -117,7 +117,7 @@ def _extreme(data: Data, begins: Ints, ends: Ints, heads: Words, which: str) -> 
 
 def _heads(data: Data, at: Ints, ends: Ints) -> Words:
     """Return the next eight bytes of each string, the first one highest; zero after its end."""
-    found = words(data, np.minimum(at, ends)).byteswap(inplace=True)
+    found = words_at(data, np.minimum(at, ends)).byteswap(inplace=True)
     found &= _FIRST[np.clip(ends - at, 0, 8)]
     return found
 

@@ -21,7 +21,7 @@ PATHS, UNION = "paths", "path_unions"
 """Tables of a segment: of its parts, and of their union."""
 
 
-def packed(rows: pa.Table) -> bytes:
+def pack_paths(rows: pa.Table) -> bytes:
     """Encode the paths of one part: rows of ``stacked_paths`` or of ``table_of``."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
@@ -40,7 +40,7 @@ def _sound(schema: pa.Schema) -> bool:
     )
 
 
-def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
+def unpack_paths(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
     """Return the manifest without its packed rows, and the tables unpacked from them.
 
     Rows name their part by ``part`` and ``part_id``. Unreadable rows are dropped and thereby unknown.

@@ -23,7 +23,7 @@ from tamis.core.stats.json_paths.path_rows import (
     STRING,
     TRIMMED,
     Paths,
-    combined,
+    combine_paths,
 )
 from tamis.core.stats.json_paths.path_selection import PathSelection
 from tamis.core.stats.json_paths.similar_documents import Documents
@@ -31,7 +31,7 @@ from tamis.core.stats.json_paths.text_paths import FEW
 from tamis.core.types import BINARY_COLLATION, VARIANT, DataType, String
 
 
-def collects(data_type: DataType) -> bool:
+def collects_paths(data_type: DataType) -> bool:
     """Return whether values of this type may be JSON documents."""
     return data_type == VARIANT or (
         isinstance(data_type, String) and data_type.kind == "string" and data_type.collation == BINARY_COLLATION
@@ -86,7 +86,7 @@ class PathCollector:
         if found[ROOT].kinds & STRANGE:
             self._state = GAVE_UP
         else:
-            self._state = self._selection.folded(combined(self._state, found) if self._state else found)
+            self._state = self._selection.folded(combine_paths(self._state, found) if self._state else found)
 
     def _judged(self, array: pa.Array) -> tuple[bool, Paths | None]:
         """Return whether to collect the paths of these texts, and the paths if they were read to tell that.
@@ -109,7 +109,7 @@ class PathCollector:
         Empty if paths are not collected; only the root if the collector gave up.
         """
         if isinstance(self._state, GaveUp):
-            return text_paths.nothing()
+            return text_paths.no_paths()
         for found in self._state.values():
             if found.kinds & STRING:
                 low, high = found.string

@@ -77,7 +77,9 @@ class PathTable:
 
     def _columns_of(self, column_id: int) -> dict[str, pa.Array] | None:
         if column_id not in self._columns:
-            found = {kind: self._column(rows.name(column_id, kind), arrow) for kind, arrow in rows.COLUMNS.items()}
+            found = {
+                kind: self._column(rows.path_column(column_id, kind), arrow) for kind, arrow in rows.COLUMNS.items()
+            }
             for kind in rows.LATER_COLUMNS:  # absent if an earlier version wrote them
                 if found[kind] is None:
                     found[kind] = pa.nulls(len(self._table), rows.COLUMNS[kind])

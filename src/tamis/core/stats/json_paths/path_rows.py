@@ -129,7 +129,7 @@ class PathStatistics:
         return out[0], out[1]
 
 
-def joined(found: Sequence[PathStatistics]) -> PathStatistics:
+def join_documents(found: Sequence[PathStatistics]) -> PathStatistics:
     """Return the statistics of all documents that these describe, at least one; what ``add`` gives one by one.
 
     Those of one kind, which are common, are joined in one pass.
@@ -214,7 +214,7 @@ def nearest_ancestor(path: str, paths: Container[str]) -> str | None:
     return next((above for above in ancestors_of(path) if above in paths), None)
 
 
-def combined(mine: Paths, theirs: Paths) -> Paths:
+def combine_paths(mine: Paths, theirs: Paths) -> Paths:
     """Return the union of the paths of both sides.
 
     A path that one side lacks is absent there, unless that side does not list all keys above it; then the
@@ -319,9 +319,9 @@ def side_by_side(rows: pa.Table) -> pa.Table:
     whole = [rows[kind].chunk(0) if places is None else rows[kind].chunk(0).take(places) for kind in COLUMNS]
     return pa.Table.from_arrays(
         [array.slice(at * most, most) for at in range(len(owners)) for array in whole],
-        names=[name(identifier, kind) for identifier in owners for kind in COLUMNS],
+        names=[path_column(identifier, kind) for identifier in owners for kind in COLUMNS],
     )
 
 
-def name(column_id: int, kind: str) -> str:
+def path_column(column_id: int, kind: str) -> str:
     return f"{column_id}|{kind}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Mapping
 
-from tamis.core.expr.json_codec.json_path import ELEMENT, POSITIONS, Steps, placed_steps, stored
+from tamis.core.expr.json_codec.json_path import ELEMENT, POSITIONS, Steps, placed_steps, stored_path
 from tamis.core.stats.json_paths.kept_paths import KeptPaths
 from tamis.core.stats.json_paths.path_rows import (
     INCOMPLETE,
@@ -52,7 +52,7 @@ class PathSelection:
         """
         if placed_steps((*steps, 0))[-1] == ELEMENT:
             return 0
-        path = stored(steps)
+        path = stored_path(steps)
         if path in self._unplaced:
             self._leave_kept_rows(paths, path, here)
             here.kinds |= INCOMPLETE | TRIMMED

@@ -10,7 +10,15 @@ from functools import reduce
 import pyarrow as pa
 
 from tamis.core.expr.json_codec.iso_times import Times
-from tamis.core.stats.json_paths.path_rows import COLUMNS, ROOT, Paths, PathStatistics, combined, name, table_of
+from tamis.core.stats.json_paths.path_rows import (
+    COLUMNS,
+    ROOT,
+    Paths,
+    PathStatistics,
+    combine_paths,
+    path_column,
+    table_of,
+)
 
 MOST_ROWS = 200_000
 """Paths of all columns beyond which no union is built; the parts are then judged one by one."""
@@ -29,10 +37,10 @@ def union_of(table: pa.Table, parts: int) -> pa.Table | None:
 
 
 def _united(table: pa.Table, identifier: int, parts: int) -> Paths:
-    places = {kind: table.schema.get_field_index(name(identifier, kind)) for kind in COLUMNS}
+    places = {kind: table.schema.get_field_index(path_column(identifier, kind)) for kind in COLUMNS}
     mine = table.select([table.schema.get_field_index("part"), *(at for at in places.values() if at >= 0)])
-    rows = mine.filter(mine[name(identifier, "path")].is_valid())
-    values = {kind: rows[name(identifier, kind)].to_pylist() for kind, at in places.items() if at >= 0}
+    rows = mine.filter(mine[path_column(identifier, "path")].is_valid())
+    values = {kind: rows[path_column(identifier, kind)].to_pylist() for kind, at in places.items() if at >= 0}
     walks = values.get("walk", [None] * len(rows))
     by_part: dict[int, Paths] = {}
     for at, part in enumerate(rows["part"].to_pylist()):
@@ -49,4 +57,4 @@ def _united(table: pa.Table, identifier: int, parts: int) -> Paths:
         )
     if len(by_part) < parts or any(ROOT not in paths for paths in by_part.values()):
         return {}
-    return reduce(combined, by_part.values())
+    return reduce(combine_paths, by_part.values())

@@ -18,11 +18,11 @@ from tamis.core.stats.json_paths.path_rows import (
     STRANGE,
     Paths,
     PathStatistics,
-    combined,
-    joined,
+    combine_paths,
+    join_documents,
 )
 from tamis.core.stats.json_paths.path_selection import PathSelection
-from tamis.core.stats.json_paths.text_paths import DECODER, UnusablePaths, nothing
+from tamis.core.stats.json_paths.text_paths import DECODER, UnusablePaths, no_paths
 from tamis.core.stats.json_paths.text_paths import paths_of as parsed_paths_of
 from tamis.sizes import SIZES
 
@@ -55,7 +55,7 @@ class Documents:
             texts.validate(full=True)
             return self._paths_of(texts)
         except (UnusablePaths, pa.ArrowInvalid, RecursionError, ArithmeticError):
-            return nothing()
+            return no_paths()
 
     def _paths_of(self, texts: pa.Array) -> Paths:
         if len(texts) <= LEAST < ENOUGH:  # one batch, and no templates
@@ -73,10 +73,10 @@ class Documents:
                 now = parsed_paths_of(rest, self._selection)
                 if now[ROOT].kinds & STRANGE:
                     raise UnusablePaths
-                found = self._selection.folded(combined(found, now) if found else now)
+                found = self._selection.folded(combine_paths(found, now) if found else now)
         for template, tally in tallies.items():
             now = template.paths(tally.documents, tally.scalars())
-            found = self._selection.folded(combined(found, now) if found else now)
+            found = self._selection.folded(combine_paths(found, now) if found else now)
         return found
 
     def _read(self, texts: pa.Array, tallies: dict[Template, _Tally]) -> Ints:
@@ -113,7 +113,7 @@ class _Tally:
         self._blocks.append(scalars)
 
     def scalars(self) -> list[PathStatistics]:
-        return [joined(found) for found in zip(*self._blocks, strict=True)]
+        return [join_documents(found) for found in zip(*self._blocks, strict=True)]
 
 
 def _tell(template: Template, block: Block, rows: Ints, tallies: dict[Template, _Tally]) -> Flags:

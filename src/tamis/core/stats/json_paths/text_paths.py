@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.json_codec.iso_times import NO_TIMES, looks_like_time, times_of_texts
 from tamis.core.expr.json_codec.jackson_reader import STRICT, Malformed, plain_document
-from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
+from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored_path
 from tamis.core.stats.json_paths.element_paths import paths_of_elements
 from tamis.core.stats.json_paths.path_rows import (
     FALSE,
@@ -41,7 +41,7 @@ from tamis.core.stats.json_paths.path_rows import (
     TRUE,
     Paths,
     PathStatistics,
-    combined,
+    combine_paths,
 )
 from tamis.core.stats.json_paths.path_selection import MOST_PATHS, PathSelection
 from tamis.sizes import SIZES
@@ -103,7 +103,7 @@ def paths_of(texts: pa.Array, selection: PathSelection | None = None) -> Paths:
         now = _paths_of(texts.slice(start, AT_ONCE), selection)
         if now[ROOT].kinds & STRANGE:
             return now
-        found = selection.folded(combined(found, now) if found else now)
+        found = selection.folded(combine_paths(found, now) if found else now)
     return found
 
 
@@ -121,7 +121,7 @@ def _paths_of(texts: pa.Array, selection: PathSelection) -> Paths:
             found = _with_keys_twice(texts, selection)
     except (UnusablePaths, Malformed, RecursionError, ValueError, ArithmeticError):
         # ArithmeticError: integers beyond double
-        return nothing()
+        return no_paths()
     return found
 
 
@@ -136,7 +136,7 @@ def _with_keys_twice(texts: pa.Array, selection: PathSelection) -> Paths:
     return _Walk(partial(_long_numbers, texts), selection).of(documents, invalid)
 
 
-def nothing() -> Paths:
+def no_paths() -> Paths:
     return {ROOT: PathStatistics(STRANGE | INCOMPLETE, 0, None)}
 
 
@@ -252,7 +252,7 @@ class _Walk:
         return self._found
 
     def _walk(self, values: list[Any], steps: Steps) -> None:
-        here = self._found[stored(steps)] = PathStatistics()
+        here = self._found[stored_path(steps)] = PathStatistics()
         kinds = set(map(type, values))
         if _Twice in kinds:
             values, kinds = _without_keys_twice(values), kinds - {_Twice} | {dict}
@@ -329,7 +329,7 @@ class _Walk:
 
     def _taken(self, keys: set[str], values: list[dict[str, Any]], steps: Steps) -> set[str]:
         """Return the keys to walk."""
-        path = stored(steps)
+        path = stored_path(steps)
         counts = Counter(chain.from_iterable(values)) if len(keys) > MOST_PATHS else dict.fromkeys(keys, 1)
         taken = self._selection.keys_below(path, counts, len(values))
         return {key for key in (keys if taken is None else taken) if len(key) <= LONGEST_KEY}

@@ -21,7 +21,7 @@ from tamis.core.expr.json_codec.iso_times import (
     looks_like_time,
     times_of_texts,
 )
-from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
+from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored_path
 from tamis.core.expr.json_codec.variant_bytes import (
     bytes_at,
     decimals_at,
@@ -29,11 +29,11 @@ from tamis.core.expr.json_codec.variant_bytes import (
     longs_at,
     longs_in,
     places_at,
-    slices,
+    string_slices,
 )
 from tamis.core.expr.time_zones import DAY
 from tamis.core.stats.json_paths.element_paths import paths_of_elements
-from tamis.core.stats.json_paths.json_strings import lines_of_texts, lines_of_words, plain, texts
+from tamis.core.stats.json_paths.json_strings import are_plain, lines_of_texts, lines_of_words, string_statistics
 from tamis.core.stats.json_paths.path_rows import (
     FALSE,
     HI_EXACT,
@@ -51,7 +51,7 @@ from tamis.core.stats.json_paths.path_rows import (
     TRUE,
     Paths,
     PathStatistics,
-    combined,
+    combine_paths,
 )
 from tamis.core.stats.json_paths.path_selection import PathSelection
 from tamis.core.stats.json_paths.text_paths import DEEPEST
@@ -82,7 +82,7 @@ def paths_of(column: pa.StructArray, selection: PathSelection | None = None) -> 
     try:
         for start in range(0, len(column) or 1, count):
             now = _Walk(selection).of(v.nodes(column.slice(start, count)))
-            found = selection.folded(combined(found, now) if found else now)
+            found = selection.folded(combine_paths(found, now) if found else now)
     except (LookupError, ValueError, ArithmeticError, MemoryError, pa.ArrowException):
         return {ROOT: PathStatistics(STRANGE | INCOMPLETE, 0, None)}
     return found
@@ -102,7 +102,7 @@ class _Walk:
 
         Each path is walked once, so that a walk that stops at a limit leaves no path partially covered.
         """
-        here = self._found[stored(steps)] = PathStatistics()
+        here = self._found[stored_path(steps)] = PathStatistics()
         kinds = nodes.kinds()
         first = int(kinds[0]) if len(kinds) else v.MISSING
         distinct = [first] if (kinds == first).all() else np.unique(kinds).tolist()
@@ -127,7 +127,7 @@ class _Walk:
             self._found |= paths_of_elements(steps, elements, self._apart)
             return
         layouts = list(v.members(nodes))
-        taken = self._taken(here, layouts, len(nodes), stored(steps))
+        taken = self._taken(here, layouts, len(nodes), stored_path(steps))
         layouts_with = Counter(chain.from_iterable(keys for keys, _, _ in layouts))
         listed: dict[str, list[tuple[Any, Any]]] = {key: [] for key in sorted(taken or ())}
         for keys, rows, at in layouts:
@@ -145,7 +145,7 @@ class _Walk:
                     listed.pop(keys[line], None)
         for key, groups in listed.items():
             if not groups:  # a folded object is walked for this key, and no value of the block has it
-                self._found[stored((*steps, key))] = PathStatistics()
+                self._found[stored_path((*steps, key))] = PathStatistics()
                 continue
             rows = groups[0][0] if len(groups) == 1 else np.concatenate([rows for rows, _ in groups])
             at = groups[0][1] if len(groups) == 1 else np.concatenate([at for _, at in groups])
@@ -187,7 +187,7 @@ class _Walk:
                 by_line |= {line: one for line, one in zip(lines.tolist(), found, strict=True) if one is not None}
         for line, key in enumerate(keys):
             if line in by_line:
-                self._found[stored((*steps, key))] = by_line[line]
+                self._found[stored_path((*steps, key))] = by_line[line]
             else:
                 self._walk(nodes.child(rows, at[line]), (*steps, key))
 
@@ -221,7 +221,7 @@ def _short_strings(data: Any, at: Any, headers: Any, words: Any) -> list[PathSta
         return lines_of_words(words.view(np.uint64) >> np.uint64(8), headers >> 2) or [None] * len(at)
     starts, lengths = places_at(data, at, headers)
     ends = starts + lengths
-    return lines_of_texts(data, starts, ends) if plain(data, starts, ends) else [None] * len(at)
+    return lines_of_texts(data, starts, ends) if are_plain(data, starts, ends) else [None] * len(at)
 
 
 def _easy_decimals(data: Any, at: Any, headers: Any, words: Any) -> list[PathStatistics | None]:
@@ -268,9 +268,9 @@ def _leaf(nodes: v.Nodes, kind: int) -> PathStatistics:
 def _strings(nodes: v.Nodes) -> PathStatistics:
     starts, lengths = v.places(nodes)
     ends = starts + lengths
-    if plain(nodes.data, starts, ends):
-        return texts(nodes.data, starts, ends)
-    values = slices(nodes.data, starts, lengths)
+    if are_plain(nodes.data, starts, ends):
+        return string_statistics(nodes.data, starts, ends)
+    values = string_slices(nodes.data, starts, lengths)
     values.validate(full=True)
     both = pc.min_max(values)
     low, high = both["min"].as_py(), both["max"].as_py()

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.pruning import ColumnEvidence
-from tamis.core.types.arrow import sortable
+from tamis.core.types.arrow import sortable_array
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 BARS = " ▁▂▃▄▅▆▇█"
@@ -56,7 +56,7 @@ class Clustering:
         return "".join(BARS[-(-d * (len(BARS) - 1) // top)] for d in self.depths)
 
 
-def intervals(column: ColumnEvidence | None, runs: Ints) -> Intervals:
+def part_intervals(column: ColumnEvidence | None, runs: Ints) -> Intervals:
     """Return each part's range; parts of the same run (``runs``) that touch at one value do not overlap."""
     count = len(runs)
     if column is None or not count:
@@ -91,7 +91,7 @@ def _apart(found: Intervals, runs: Ints) -> Intervals:
     return Intervals(low[back], high[back])
 
 
-def depth(found: Intervals) -> Ints:
+def overlap_depth(found: Intervals) -> Ints:
     """Return the number of parts covering each position of the scale.
 
     A part with low > high has lost its only value to its neighbour.
@@ -103,11 +103,11 @@ def depth(found: Intervals) -> Ints:
     return np.cumsum(steps)[: max(found.end, 1)]
 
 
-def clustering(name: str, found: Intervals, width: int = 64) -> Clustering:
+def clustering_figures(name: str, found: Intervals, width: int = 64) -> Clustering:
     """Compute the clustering figures of one column."""
     if not len(found):
         return Clustering(name, 0.0, 0.0, 0, ())
-    deep = depth(found)
+    deep = overlap_depth(found)
     starts, ends = np.sort(found.low), np.sort(found.high)
     over = np.searchsorted(starts, found.high, side="right") - np.searchsorted(ends, found.low, side="left") - 1
     # odd positions lie between values
@@ -152,5 +152,5 @@ def _rankable(array: pa.Array) -> pa.Array:
     return (
         pa.nulls(len(array), pa.int8())
         if pa.types.is_nested(array.type) or pa.types.is_null(array.type)
-        else sortable(array)
+        else sortable_array(array)
     )

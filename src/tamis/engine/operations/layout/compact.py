@@ -15,11 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.types import Schema
-from tamis.engine.operations.layout.compaction_candidates import Group, PartChoice, choose
-from tamis.engine.operations.layout.curve_clustering import Layout, along
-from tamis.engine.operations.layout.index_commits import indexed
-from tamis.engine.operations.result import Progress, Result, written
-from tamis.engine.operations.rows.append import discard, write
+from tamis.engine.operations.layout.compaction_candidates import Group, PartChoice, choose_groups
+from tamis.engine.operations.layout.curve_clustering import Layout, write_along_curve
+from tamis.engine.operations.layout.index_commits import with_index_segments
+from tamis.engine.operations.result import Progress, Result, written_counts
+from tamis.engine.operations.rows.append import discard_parts, write_rows
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import Run, run_here
@@ -135,7 +135,7 @@ def plan_compaction(
     max_bytes: int | None = None,
 ) -> CompactionPlan:
     """Plan what ``compact`` would do to ``snapshot``; reads metadata only."""
-    groups = choose(store, snapshot, choice, options, max_bytes=max_bytes)
+    groups = choose_groups(store, snapshot, choice, options, max_bytes=max_bytes)
     now: list[Group] = []
     left = max_bytes
     for group in groups:
@@ -204,12 +204,12 @@ def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
     manifests: list[pa.Table] = []
     try:
         if work.layout is None:
-            parts = write(work.store, head, rows(), options, complete=True)
+            parts = write_rows(work.store, head, rows(), options, complete=True)
         else:
-            parts = along(work.store, head, rows, options, work.layout, group.rows)
+            parts = write_along_curve(work.store, head, rows, options, work.layout, group.rows)
         manifests.extend(parts)
     except BaseException:
-        discard(work.store, manifests)
+        discard_parts(work.store, manifests)
         raise
     return manifests
 
@@ -217,9 +217,9 @@ def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
 def _group(work: Work, group: Group, workers: Workers) -> tuple[Snapshot | None, Result | None]:
     """Rewrite one group and commit it; return nothing if another operation conflicted."""
     manifests = [_aged(m, group, work.layout) for m in workers.rewrite(work, group)]
-    rows, parts, size = written(manifests)
+    rows, parts, size = written_counts(manifests)
     if rows != group.rows:
-        discard(work.store, manifests)
+        discard_parts(work.store, manifests)
         raise CorruptData(
             f"Parts that hold {group.rows} rows by their manifests gave {rows}.",
             code="ROWS_DIFFER",
@@ -247,11 +247,11 @@ def _group(work: Work, group: Group, workers: Workers) -> tuple[Snapshot | None,
         operation_id=new_id(),
         table_id=work.head.table_id,
     )
-    proposal = indexed(work.store, work.head, proposal, work.options.index_build, workers.run)
+    proposal = with_index_segments(work.store, work.head, proposal, work.options.index_build, workers.run)
     try:
         after = _surely(work.store, proposal)
     except Conflict:
-        discard(work.store, manifests)
+        discard_parts(work.store, manifests)
         return None, None
     return after, replace(result, version=after.version)
 

@@ -19,9 +19,15 @@ import pyarrow.compute as pc
 from tamis.core.expr import Expr
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
-from tamis.engine.operations.layout.clustering_quality import Clustering, Intervals, clustering, depth, intervals
+from tamis.engine.operations.layout.clustering_quality import (
+    Clustering,
+    Intervals,
+    clustering_figures,
+    overlap_depth,
+    part_intervals,
+)
 from tamis.engine.operations.layout.curve_clustering import Layout
-from tamis.engine.scan import Options, PartRefs, PlanRequest, plan
+from tamis.engine.scan import Options, PartRefs, PlanRequest, plan_scan
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot, ordered_now
 from tamis.storage.commit_log.reachable_objects import own_parts
@@ -116,7 +122,7 @@ class Candidates:
         )
 
 
-def choose(
+def choose_groups(
     store: Store,
     snapshot: Snapshot,
     choice: PartChoice,
@@ -151,7 +157,7 @@ def candidates(store: Store, snapshot: Snapshot, choice: PartChoice, options: Op
     table = table if choice.adopted else own_parts(table)
     if choice.conjuncts:
         request = PlanRequest(conjuncts=choice.conjuncts, selected=schema, options=options)
-        kept = plan(snapshot, store, request).parts.table["part_id"]
+        kept = plan_scan(snapshot, store, request).parts.table["part_id"]
         table = table.filter(pc.is_in(table["part_id"], value_set=kept.combine_chunks()))
     table = table.take(
         pc.sort_indices(table, [("since_micros", "ascending"), ("segment", "ascending"), ("part", "ascending")])
@@ -182,7 +188,7 @@ def candidates(store: Store, snapshot: Snapshot, choice: PartChoice, options: Op
     )
 
 
-def figures(snapshot: Snapshot) -> list[Clustering]:
+def overlap_figures(snapshot: Snapshot) -> list[Clustering]:
     """Return overlap figures for each clustering column, and each column of a sort curve."""
     schema = snapshot.schema
     if schema is None:
@@ -198,8 +204,9 @@ def figures(snapshot: Snapshot) -> list[Clustering]:
     runs = _runs(found, np.asarray(ordered_now(snapshot.head, found)))
     alone = np.arange(len(found))
     return [
-        clustering(
-            ".".join(schema.by_id[i].name for i in path), intervals(evidence.column(path), runs if at == 0 else alone)
+        clustering_figures(
+            ".".join(schema.by_id[i].name for i in path),
+            part_intervals(evidence.column(path), runs if at == 0 else alone),
         )
         for at, path in enumerate(paths)
         if schema.paths.get(path[-1]) == path
@@ -242,7 +249,7 @@ def _spans(snapshot: Snapshot, table: pa.Table, runs: Ints, schema: Schema) -> I
     first = snapshot.head.cluster_by[0]
     known = {s.schema_id: s for s in snapshot.head.schemas}
     column = TableEvidence(table, known).column(first) if schema.paths.get(first[-1]) == first else None
-    return intervals(column, runs)
+    return part_intervals(column, runs)
 
 
 def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
@@ -289,7 +296,7 @@ def _overlapping(found: Candidates, taken: Sequence[Ints], limit: int) -> list[I
         free[at] = False
     groups: list[Ints] = []
     while free.any():
-        deep = depth(found.spans.where(free))
+        deep = overlap_depth(found.spans.where(free))
         if deep.max(initial=0) < DEPTH:
             break
         place = int(np.argmax(deep))

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from tamis.core.types import LONG, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.operations.rows.append import SORT_MEMORY, write
+from tamis.engine.operations.rows.append import SORT_MEMORY, write_rows
 from tamis.engine.part_writer import sorted_batches
 from tamis.engine.part_writer.clustering_order import Order
-from tamis.engine.part_writer.curve_keys import CURVES, KEY_BITS, bits_of, boundaries, keys
+from tamis.engine.part_writer.curve_keys import CURVES, KEY_BITS, bits_of, curve_boundaries, row_curve_keys
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head
@@ -58,7 +58,7 @@ def layout_of(schema: Schema, curve: str, names: Sequence[str]) -> Layout:
     return Layout(curve, found)
 
 
-def along(
+def write_along_curve(
     store: Store, head: Head, rows: Callable[[], Iterable[pa.RecordBatch]], options: Options, layout: Layout, count: int
 ) -> Iterable[pa.Table]:
     """Write ``count`` rows sorted along the curve; yield a manifest row per part.
@@ -67,15 +67,15 @@ def along(
     """
     schema = head.schema
     assert schema is not None
-    cuts = stretches(rows(), schema, layout, count)
+    cuts = layout_boundaries(rows(), schema, layout, count)
     wide = replace(schema, fields=(*schema.fields, KEY))
     keyed = sorted_batches(with_keys(rows(), schema, layout, cuts), wide, [(KEY.id,)], SORT_MEMORY)
-    return write(
+    return write_rows(
         store, head, (batch.select(range(len(schema))) for batch in keyed), options, ordered=True, complete=True
     )
 
 
-def stretches(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, count: int) -> list[pa.Array]:
+def layout_boundaries(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, count: int) -> list[pa.Array]:
     """Return the boundaries of each layout column, from a regular sample of about ``count`` rows."""
     order, step = Order(schema, layout.columns), max(1, count // SAMPLE)
     taken: list[list[pa.Array]] = [[] for _ in layout.columns]
@@ -83,7 +83,7 @@ def stretches(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, co
         some = batch.take(pa.array(np.arange(0, len(batch), step)))
         for values, held in zip(order.columns(some), taken, strict=True):
             held.append(values)
-    return [boundaries(pa.concat_arrays(held), bits_of(len(taken))) if held else pa.nulls(0) for held in taken]
+    return [curve_boundaries(pa.concat_arrays(held), bits_of(len(taken))) if held else pa.nulls(0) for held in taken]
 
 
 def with_keys(
@@ -92,5 +92,5 @@ def with_keys(
     """Append the key column to ``rows``."""
     target = to_arrow_schema(replace(schema, fields=(*schema.fields, KEY)))
     for batch in rows:
-        key = keys(batch, schema, layout.columns, cuts, layout.curve)
+        key = row_curve_keys(batch, schema, layout.columns, cuts, layout.curve)
         yield pa.RecordBatch.from_arrays([*batch.columns, key], schema=target)

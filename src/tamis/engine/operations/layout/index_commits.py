@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from tamis.engine.secondary_index import Run, run_here
-from tamis.engine.secondary_index.index_damage import damaged, index_sizes
+from tamis.engine.secondary_index.index_damage import damaged_segments, index_sizes
 from tamis.engine.secondary_index.index_upkeep import (
     MERGE_FROM,
     Merged,
     caught_up,
     for_load,
-    merged,
-    settled,
+    merge_small,
+    obsolete_entries,
     small_segments,
 )
 from tamis.storage.commit_log import Head, IndexDefinition, Operation, Proposal, Snapshot, commit
@@ -25,10 +25,10 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id
 
 
-def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
+def tidy_indexes(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
     """Merge small index segments and remove obsolete entries. Best effort: raises nothing, keeps coverage."""
     try:
-        add, remove = [], set(settled(snapshot))
+        add, remove = [], set(obsolete_entries(snapshot))
         for index in snapshot.head.indexes:
             if (one := _merged_undamaged(store, snapshot, index, run)) is not None:
                 add += [one.add] if one.add else []
@@ -47,15 +47,17 @@ def _merged_undamaged(store: Store, snapshot: Snapshot, index: IndexDefinition, 
     """
     small = small_segments(snapshot, index)
     try:
-        return merged(snapshot, index, small, run)
+        return merge_small(snapshot, index, small, run)
     except Exception:  # noqa: BLE001  # an executor's error may be of any class
-        bad = damaged(store, snapshot, small, index_sizes(store), data=True)
+        bad = damaged_segments(store, snapshot, small, index_sizes(store), data=True)
     with suppress(Exception):  # the other indexes are tidied all the same
-        return merged(snapshot, index, [e for e in small if e.segment_id not in bad], run) if bad else None
+        return merge_small(snapshot, index, [e for e in small if e.segment_id not in bad], run) if bad else None
     return None
 
 
-def indexed(store: Store, head: Head, proposal: Proposal, build_mode: str = "", run: Run = run_here) -> Proposal:
+def with_index_segments(
+    store: Store, head: Head, proposal: Proposal, build_mode: str = "", run: Run = run_here
+) -> Proposal:
     """Add to ``proposal`` index segments for its added parts, or reasons why there are none.
 
     Raises nothing.
@@ -80,13 +82,13 @@ def commit_indexed(
     ``tamis.index.build`` and ``tamis.index.catch_up``. Raises like ``state.commit``; a failed build becomes an
     entry with the reason. Another commit adds what earlier loads failed to build. Every sixteenth version tidies.
     """
-    made = indexed(store, head, proposal, build_mode, run)
+    made = with_index_segments(store, head, proposal, build_mode, run)
     after = commit(store, made)
     if after.head.indexes and proposal.add and build_mode != "deferred":
         load_bytes = sum(int(size) for one in proposal.add for size in one["bytes"].to_pylist())
         _catch_up(store, after, made, load_bytes if catch_up is None else catch_up, build_mode, run)
     if after.head.indexes and (after.version + 1) % MERGE_FROM == 0:
-        tidy(store, after, run)
+        tidy_indexes(store, after, run)
     return after
 
 

@@ -20,24 +20,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.engine.operations.layout.index_commits import add_entries, same_rows, tidy
+from tamis.engine.operations.layout.index_commits import add_entries, same_rows, tidy_indexes
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.secondary_index import (
     Coverage,
     Run,
-    coverage,
-    defined,
-    find,
+    compute_coverage,
+    define_index,
+    find_index,
     run_here,
     why_missing,
     with_index,
     without_index,
 )
 from tamis.engine.secondary_index.index_build import build_failed
-from tamis.engine.secondary_index.index_damage import damaged, index_sizes, sentences
-from tamis.engine.secondary_index.index_definition import names
-from tamis.engine.secondary_index.index_segments import IndexSegment, entries, unbuilt, with_covers
-from tamis.engine.secondary_index.index_upkeep import entry, refs_of
+from tamis.engine.secondary_index.index_damage import damage_sentences, damaged_segments, index_sizes
+from tamis.engine.secondary_index.index_definition import indexed_names
+from tamis.engine.secondary_index.index_segments import IndexSegment, live_entries, unbuilt_entry, with_covers
+from tamis.engine.secondary_index.index_upkeep import build_entry, refs_of
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Head, IndexDefinition, Operation, Snapshot, commit, load
 from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
@@ -75,7 +75,7 @@ class IndexInfo:
         }
 
 
-def indexes(snapshot: Snapshot) -> list[IndexInfo]:
+def list_indexes(snapshot: Snapshot) -> list[IndexInfo]:
     """List the indexes of a version in order of creation.
 
     Lists the stored index parts. Damage that leaves sizes alone is found by ``verify`` and ``repair_index``.
@@ -83,7 +83,7 @@ def indexes(snapshot: Snapshot) -> list[IndexInfo]:
     if not snapshot.head.indexes:
         return []
     parts = snapshot.parts(None, frozenset())
-    known = entries(snapshot)
+    known = live_entries(snapshot)
     listed = index_sizes(snapshot.store)
     return [_info(snapshot, index, parts, known, listed) for index in snapshot.head.indexes]
 
@@ -92,12 +92,12 @@ def _info(
     snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[IndexSegment], listed: dict[str, int]
 ) -> IndexInfo:
     mine = [entry for entry in known if entry.index_id == index.index_id]
-    bad = damaged(snapshot.store, snapshot, mine, listed, data=False)
-    found = coverage(snapshot, index, parts, mine, sentences(bad))
+    bad = damaged_segments(snapshot.store, snapshot, mine, listed, data=False)
+    found = compute_coverage(snapshot, index, parts, mine, damage_sentences(bad))
     ids = snapshot.segments["segment_id"].to_pylist()
     return IndexInfo(
         name=index.name,
-        columns=tuple(names(index, snapshot.head)),
+        columns=tuple(indexed_names(index, snapshot.head)),
         build=index.build,
         covered=tuple(ids[at] for at in np.flatnonzero(found.segments)),
         missing={ids[at]: why for at, why in why_missing(snapshot, found, parts).items()},
@@ -132,7 +132,10 @@ def create_index(
         {"index": name, "columns": [columns] if isinstance(columns, str) else list(columns), "build": build},
     )
     after = _change_head(
-        store, snapshot, operation, lambda s: (with_index(s.head, defined(s.head, name, columns, build, s.version)), ())
+        store,
+        snapshot,
+        operation,
+        lambda s: (with_index(s.head, define_index(s.head, name, columns, build, s.version)), ()),
     )
     if build == "deferred":
         return after, Result(after.version)
@@ -153,8 +156,10 @@ def drop_index(store: Store, snapshot: Snapshot, name: str) -> tuple[Snapshot, R
     """
 
     def change(s: Snapshot) -> tuple[Head, tuple[str, ...]]:
-        index = find(s.head, name)
-        return without_index(s.head, index), tuple(e.segment_id for e in entries(s) if e.index_id == index.index_id)
+        index = find_index(s.head, name)
+        return without_index(s.head, index), tuple(
+            e.segment_id for e in live_entries(s) if e.index_id == index.index_id
+        )
 
     after = _change_head(store, snapshot, Operation("drop index", {"index": name}), change)
     return after, Result(after.version)
@@ -191,15 +196,15 @@ def repair_index(
     read, otherwise as this process reads them. Raises ``NotFound`` (``INDEX_NOT_FOUND``), ``InvalidInput``
     (``UNKNOWN_SEGMENT``), and any build error: completed steps stay.
     """
-    chosen = list(snapshot.head.indexes) if name is None else [find(snapshot.head, name)]
+    chosen = list(snapshot.head.indexes) if name is None else [find_index(snapshot.head, name)]
     wanted = _rows_of(snapshot, segments)
     total = Result(snapshot.version)
     for index in chosen:
         parts = snapshot.parts(None, frozenset())
-        known = [entry for entry in entries(snapshot) if entry.index_id == index.index_id]
+        known = [entry for entry in live_entries(snapshot) if entry.index_id == index.index_id]
         checked = known if segments is None else _about(snapshot, index, parts, wanted)
-        bad = damaged(store, snapshot, checked, index_sizes(store) if checked else {}, data=True)
-        found = coverage(snapshot, index, parts, known, sentences(bad))
+        bad = damaged_segments(store, snapshot, checked, index_sizes(store) if checked else {}, data=True)
+        found = compute_coverage(snapshot, index, parts, known, damage_sentences(bad))
         todo = (found.holder < 0) & np.isin(parts["segment"].to_numpy(), wanted)
         refs = refs_of(parts.filter(pa.array(todo)))
         if progress is not None:
@@ -207,7 +212,7 @@ def repair_index(
                 int(parts["bytes"].to_numpy()[~todo].sum()), f"{index.name}: {len(refs)} of {len(parts)} parts to read"
             )
         for step in _steps(refs):
-            made = entry(store, snapshot.head, index, step, build_mode, _watched(run, progress))
+            made = build_entry(store, snapshot.head, index, step, build_mode, _watched(run, progress))
             snapshot = add_entries(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
             total = replace(
                 total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"]
@@ -215,13 +220,13 @@ def repair_index(
         if bad:
             snapshot = _forget(store, snapshot, index, found, bad, np.asarray(todo))
     if total.parts_added:
-        snapshot = tidy(store, snapshot, run)
+        snapshot = tidy_indexes(store, snapshot, run)
     return snapshot, replace(total, version=snapshot.version)
 
 
 def _about(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, wanted: Any) -> list[IndexSegment]:
     """Return the index segments that cover parts of the ``wanted`` segments (row numbers)."""
-    found = coverage(snapshot, index, parts)
+    found = compute_coverage(snapshot, index, parts)
     asked = found.holder[np.isin(parts["segment"].to_numpy(), wanted)]
     return [found.built[at] for at in np.unique(asked[asked >= 0]).tolist()]
 
@@ -243,7 +248,7 @@ def _forget(
         except TamisError:  # it is not known what it covered
             continue
         if mine:
-            add.append(unbuilt(store, index.index_id, mine, reason))
+            add.append(unbuilt_entry(store, index.index_id, mine, reason))
     said = [f"{name}: {problem}" for problems in bad.values() for _, name, problem in problems]
     operation = Operation("repair index", {"index": index.name, "damaged": said[:DAMAGES_TOLD]})
     return add_entries(store, snapshot, operation, tuple(add), tuple(sorted(bad)))
@@ -289,13 +294,13 @@ def drop_index_segments(
     must not answer for these segments if the missing object comes back. ``repair_index`` builds them anew.
     Raises ``NotFound``, ``InvalidInput`` (``UNKNOWN_SEGMENT``).
     """
-    index = find(snapshot.head, name)
+    index = find_index(snapshot.head, name)
     wanted = _rows_of(snapshot, segments)
     parts = snapshot.parts(None, frozenset())
     hit = np.isin(parts["segment"].to_numpy(), wanted)
     gone = set(parts["part_id"].filter(pa.array(hit)).to_pylist())
-    add, remove = [unbuilt(store, index.index_id, sorted(gone), "it was dropped (drop_index_segments)")], []
-    for e in entries(snapshot):
+    add, remove = [unbuilt_entry(store, index.index_id, sorted(gone), "it was dropped (drop_index_segments)")], []
+    for e in live_entries(snapshot):
         if e.index_id != index.index_id or e.parts is None:
             continue
         try:

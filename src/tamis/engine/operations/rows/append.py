@@ -11,13 +11,13 @@ import pyarrow as pa
 from tamis.core.stats import kept_statistics
 from tamis.core.types import Schema
 from tamis.engine.operations.layout.index_commits import commit_indexed
-from tamis.engine.operations.result import Result, written
-from tamis.engine.part_writer import WriteSpec, conform, sorted_batches, write_parts
-from tamis.engine.part_writer.identity_values import Numbering, numbered
+from tamis.engine.operations.result import Result, written_counts
+from tamis.engine.part_writer import WriteSpec, conform_batches, sorted_batches, write_parts
+from tamis.engine.part_writer.identity_values import Numbering, number_rows
 from tamis.engine.scan import Options
 from tamis.errors import Conflict, TamisError
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
-from tamis.storage.commit_log.table_constraints import enforced
+from tamis.storage.commit_log.table_constraints import enforced_constraints
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
@@ -34,8 +34,8 @@ def append(
     naming the column that does not fit.
     """
     assert head.schema is not None
-    manifests = list(write(store, head, new_rows(store, head, data), options, complete=True))
-    rows, parts, size = written(manifests)
+    manifests = list(write_rows(store, head, new_rows(store, head, data), options, complete=True))
+    rows, parts, size = written_counts(manifests)
     changed = head != snapshot.head
     if not parts and not changed:
         return snapshot, Result(snapshot.version)
@@ -69,7 +69,7 @@ def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
     return commit(store, replace(proposal, head=None, operation_id=new_id()))
 
 
-def write(
+def write_rows(
     store: Store,
     head: Head,
     batches: Iterable[pa.RecordBatch],
@@ -87,7 +87,7 @@ def write(
     assert schema is not None
     spec = replace(write_spec(store, head, schema, options), generate=False)
     if not complete:
-        batches = numbered(conform(batches, schema), schema, store, Numbering(head.table_id, strict=False))
+        batches = number_rows(conform_batches(batches, schema), schema, store, Numbering(head.table_id, strict=False))
     if head.cluster_by and not ordered:
         batches = sorted_batches(batches, schema, head.cluster_by, SORT_MEMORY)
     return write_parts(batches, spec)
@@ -96,10 +96,10 @@ def write(
 def new_rows(store: Store, head: Head, data: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """Return ``data`` as rows of the table, with the values that it does not give. Raises as ``conform`` does."""
     assert head.schema is not None
-    return numbered(conform(data, head.schema), head.schema, store, Numbering(head.table_id, strict=True))
+    return number_rows(conform_batches(data, head.schema), head.schema, store, Numbering(head.table_id, strict=True))
 
 
-def discard(store: Store, manifests: Sequence[pa.Table]) -> None:
+def discard_parts(store: Store, manifests: Sequence[pa.Table]) -> None:
     """Delete files of uncommitted parts; failures are left to vacuum."""
     for path in (path for manifest in manifests for path in manifest["path"].to_pylist()):
         with suppress(TamisError):
@@ -120,5 +120,5 @@ def write_spec(store: Store, head: Head, schema: Schema, options: Options) -> Wr
         shred=kept_statistics.paths_named(options.write_shred, schema),
         cluster_by=head.cluster_by,
         run_id=new_id(),
-        checks=enforced(head.constraints),
+        checks=enforced_constraints(head.constraints),
     )

@@ -19,16 +19,16 @@ from pyroaring import BitMap
 
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.operations.rows.change_images import DELETE, INSERT, images, key_columns
+from tamis.engine.operations.rows.change_images import DELETE, INSERT, image_rows, key_columns
 from tamis.engine.operations.rows.feed_columns import COLUMNS, feed_schema
-from tamis.engine.operations.rows.row_codes import occurrence, row_codes
+from tamis.engine.operations.rows.row_codes import occurrence_numbers, row_codes
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.deletion_vectors import bitmap, vector
+from tamis.storage.commit_log.deletion_vectors import read_bitmap, serialize_vector
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
 
@@ -142,7 +142,7 @@ def _kinds(found: Change, spec: ReadSpec, keys: Sequence[str]) -> Iterator[tuple
     if not keys:
         yield from ((DELETE, left.to_batches()), (INSERT, right.to_batches()))
         return
-    for kind, rows in images(left, right, key_columns(spec.schema, keys), f"Version {found.version} of {spec.url}"):
+    for kind, rows in image_rows(left, right, key_columns(spec.schema, keys), f"Version {found.version} of {spec.url}"):
         yield kind, rows.combine_chunks().to_batches()
 
 
@@ -190,10 +190,10 @@ def _thinned(before: pa.Table, now: pa.Table) -> list[PartRef]:
         earlier, later = old[ref.part_id], ref.deletion
         if later is None or later == earlier:
             continue
-        lost = bitmap(later, ref.part_id) - (bitmap(earlier, ref.part_id) if earlier else BitMap())
+        lost = read_bitmap(later, ref.part_id) - (read_bitmap(earlier, ref.part_id) if earlier else BitMap())
         if lost:
             kept = BitMap(range(ref.rows)) - lost
-            found.append(replace(ref, deletion=vector(kept) if kept else None))
+            found.append(replace(ref, deletion=serialize_vector(kept) if kept else None))
     return found
 
 
@@ -212,5 +212,5 @@ def net(gone: pa.Table, come: pa.Table) -> tuple[pa.Table, pa.Table]:
     left, right = keys[: len(gone)], keys[len(gone) :]
     size = int(keys.max(initial=-1)) + 1
     both = np.minimum(np.bincount(left, minlength=size), np.bincount(right, minlength=size))
-    gone, come = (t.filter(pa.array(occurrence(k) >= both[k])) for t, k in ((gone, left), (come, right)))
+    gone, come = (t.filter(pa.array(occurrence_numbers(k) >= both[k])) for t, k in ((gone, left), (come, right)))
     return gone, come

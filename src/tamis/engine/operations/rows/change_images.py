@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import plain
+from tamis.core.expr.arrow_values import plain_value
 from tamis.core.types import VARIANT, Schema
 from tamis.engine.operations.rows.row_codes import Ints, row_codes
 from tamis.errors import InvalidInput
@@ -41,7 +41,7 @@ def key_columns(schema: Schema, keys: Sequence[str]) -> tuple[int, ...]:
     return tuple(places)
 
 
-def images(gone: pa.Table, come: pa.Table, places: Sequence[int], where: str) -> Iterator[tuple[str, pa.Table]]:
+def image_rows(gone: pa.Table, come: pa.Table, places: Sequence[int], where: str) -> Iterator[tuple[str, pa.Table]]:
     """Yield kinds and rows: deletes, images before and after in the same order, inserts.
 
     ``where`` describes the commit in an error. Raises ``InvalidInput`` (``DUPLICATE_KEYS``) if several rows could
@@ -89,4 +89,4 @@ def _shown(value: pa.Scalar) -> str:
     try:
         return str(value.as_py())
     except (ValueError, OverflowError):  # a date or an instant beyond Python's range
-        return str(plain(value))
+        return str(plain_value(value))

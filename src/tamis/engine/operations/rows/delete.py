@@ -15,7 +15,7 @@ from pyroaring import BitMap
 
 from tamis.core.expr import Expr
 from tamis.engine.operations.result import Progress, Result
-from tamis.engine.operations.rows.overwrite import find
+from tamis.engine.operations.rows.overwrite import find_matching
 from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.scan import Options, Plan
@@ -31,7 +31,7 @@ def delete(
     Raises ``Conflict`` if another commit since ``snapshot`` added rows that may match, or removed matching
     rows; ``InvalidInput`` (``FILTER_FAILED``) for a row on which the filter fails.
     """
-    found = matching(store, snapshot, conjuncts, options)
+    found = matching_parts(store, snapshot, conjuncts, options)
     if found is None:
         return snapshot, Result(snapshot.version)
     partial = found.parts.where(~found.parts.all_match)
@@ -62,12 +62,12 @@ def delete_found(
     return change.land(store, snapshot)
 
 
-def matching(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> Plan | None:
+def matching_parts(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> Plan | None:
     """Plan the parts that may match, reading positions only; None for a table without a schema."""
     schema = snapshot.head.schema
     if schema is None:
         return None
-    found = find(store, snapshot, schema, conjuncts, options)
+    found = find_matching(store, snapshot, schema, conjuncts, options)
     return replace(found, spec=replace(found.spec, schema=replace(schema, fields=()), positions=True))
 
 

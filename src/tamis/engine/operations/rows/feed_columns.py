@@ -56,7 +56,7 @@ def _check_names(now: Schema) -> None:
 
 def _check_kept(store: Store, schemas: Sequence[Schema], before: int, last: Snapshot) -> None:
     """Raise unless rows of all ``schemas``, those in force in the range, can be shown under the last one."""
-    breaks = (*_added_again(schemas), *replacements(schemas))
+    breaks = (*_added_again(schemas), *schema_replacements(schemas))
     found = max(breaks, key=lambda one: (one[0], not one[1]), default=None)  # the feed may begin after the last one
     if found is None:
         return
@@ -73,7 +73,7 @@ def _check_kept(store: Store, schemas: Sequence[Schema], before: int, last: Snap
     )
 
 
-def replacements(schemas: Sequence[Schema]) -> Iterator[tuple[int, str]]:
+def schema_replacements(schemas: Sequence[Schema]) -> Iterator[tuple[int, str]]:
     """Yield the ids of the schemas that have no column of the schema before them; the text is for no column."""
     for before, after in pairwise(schemas):
         if before.fields and not {f.id for f in before.fields} & {f.id for f in after.fields}:

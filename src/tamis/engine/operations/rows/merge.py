@@ -18,14 +18,14 @@ from tamis.core.expr import Expr, filter_mask
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.result import Progress, Result
-from tamis.engine.operations.rows.append import write
+from tamis.engine.operations.rows.append import write_rows
 from tamis.engine.operations.rows.merge_keys import SourceKeys, equality_bits, rows_of_source
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
-from tamis.engine.operations.rows.overwrite import find
+from tamis.engine.operations.rows.overwrite import find_matching
 from tamis.engine.operations.rows.row_change import RowChange, read_set
-from tamis.engine.operations.rows.store_assignment import computed
+from tamis.engine.operations.rows.store_assignment import computed_values
 from tamis.engine.operations.tracked_read import TrackedRead
-from tamis.engine.part_reader import failure
+from tamis.engine.part_reader import failure_error
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.sizes import SIZES
@@ -59,10 +59,10 @@ def merge(
     if each_once is not None:
         _check_unique(source, each_once, plan, keys)
     conjuncts = () if plan.of(BY_SOURCE) else keys.filter()
-    found = find(store, snapshot, plan.target, conjuncts, options)
+    found = find_matching(store, snapshot, plan.target, conjuncts, options)
     change = RowChange("merge" if each_once is None else "upsert", read_set(conjuncts, options), conjuncts or None)
     run = _Run(plan, source, keys, TrackedRead(found, progress), change)
-    change.manifests = list(write(store, snapshot.head, run.rows(), options))
+    change.manifests = list(write_rows(store, snapshot.head, run.rows(), options))
     change.exact = run.seen == sum(len(rows) for rows in change.gone.values())
     change.read, change.bytes_read = len(found.parts), run.tracked.finish()
     return change.land(store, snapshot)
@@ -154,7 +154,7 @@ class _Run:
         now = self.tracked.found.spec.now_micros
         keep, failed, error = filter_mask(conditions, arrays, length, now_micros=now)
         if failed.any():
-            raise failure(conditions, arrays, length, error, now_micros=now, where=" of the merge")
+            raise failure_error(conditions, arrays, length, error, now_micros=now, where=" of the merge")
         return keep
 
     def _made(self, clause: Clause, arrays: Arrays, length: int, old: Arrays) -> pa.RecordBatch:
@@ -162,7 +162,7 @@ class _Run:
         for f in self.plan.target:
             if f.id in clause.values:
                 columns.append(
-                    computed(clause.values[f.id], arrays, length, self.tracked.found.spec.now_micros, f.name)
+                    computed_values(clause.values[f.id], arrays, length, self.tracked.found.spec.now_micros, f.name)
                 )
             elif f.id in old and f.generated is None:  # a generated column is computed anew
                 columns.append(arrays[f.id])

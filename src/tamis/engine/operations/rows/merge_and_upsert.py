@@ -9,11 +9,11 @@ import pyarrow as pa
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.char_values import without_lengths
 from tamis.engine.operations.result import Progress, Result
-from tamis.engine.operations.retry import repeated
+from tamis.engine.operations.retry import retry_conflicts
 from tamis.engine.operations.rows.merge import merge
 from tamis.engine.operations.rows.merge_plan import MergeClause, MergePlan, merge_plan
-from tamis.engine.part_writer.arrow_casts import fit
-from tamis.engine.part_writer.stream_spool import spooled
+from tamis.engine.part_writer.arrow_casts import fit_array
+from tamis.engine.part_writer.stream_spool import spool_rows
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
@@ -35,13 +35,13 @@ def merge_rows(
 
     ``keys`` make it an upsert and must be unique.
     """
-    with spooled(data) as source:
+    with spool_rows(data) as source:
         each_once = None if keys is None else _found(source, keys)
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             return merge_once(store, snapshot, source, on, clauses, options, each_once, progress)
 
-        return repeated(latest, run)
+        return retry_conflicts(latest, run)
 
 
 def merge_once(
@@ -77,7 +77,7 @@ def _as_declared(source: pa.Table, plan: MergePlan) -> pa.Table:
         column = source.column(at)
         finer = pa.types.is_timestamp(column.type) and column.type.unit == "ns"
         if f.id in named and (finer or without_lengths(f.type) != f.type):
-            chunks = [fit(chunk, f, f.name) for chunk in column.chunks]
+            chunks = [fit_array(chunk, f, f.name) for chunk in column.chunks]
             source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, to_arrow_type(f.type)))
     return source
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tamis.core.expr import Expr, key_filter
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.rows.merge_plan import MergePlan
-from tamis.engine.operations.rows.store_assignment import computed
+from tamis.engine.operations.rows.store_assignment import computed_values
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 Arrays = Mapping[int, pa.Array]
@@ -34,7 +34,9 @@ class SourceKeys:
 
     def _of(self, batch: pa.RecordBatch) -> list[pa.Array]:
         arrays = {f.id: batch.column(at) for at, f in enumerate(self._plan.source)}
-        return [computed(source, arrays, len(batch), self._now, "the source's key") for _, source in self._plan.keys]
+        return [
+            computed_values(source, arrays, len(batch), self._now, "the source's key") for _, source in self._plan.keys
+        ]
 
     def filter(self) -> tuple[Expr, ...]:
         """Return conjuncts that hold for every target row that can match: its keys are among the source's."""
@@ -44,7 +46,7 @@ class SourceKeys:
     def pairs(self, arrays: Arrays, length: int) -> tuple[Indices, Indices]:
         """Return the pairs of target and source rows with equal keys, ordered by target row."""
         columns = [
-            equality_bits(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")]))
+            equality_bits(pa.chunked_array([computed_values(target, arrays, length, self._now, "the target's key")]))
             for target, _ in self._plan.keys
         ]
         table = pa.table(columns, names=self._names).append_column("t", pa.array(np.arange(length, dtype=np.int64)))

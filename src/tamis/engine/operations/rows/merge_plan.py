@@ -12,12 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.expr import Call, Column, Expr, conjuncts, equal_as_arrow, parse, parse_value, to_sql
+from tamis.core.expr import Call, Column, Expr, conjuncts_of, equal_as_arrow, parse_predicate, parse_value, to_sql
 from tamis.core.types import DOUBLE, FLOAT, NO_ID, Field, Schema, String, Struct
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.core.types.identifiers import backquote
 from tamis.core.types.logical import with_children
-from tamis.engine.operations.rows.store_assignment import assignable, assigned, check_assigned, check_known
+from tamis.engine.operations.rows.store_assignment import assignable_column, assigned_value, check_assigned, check_known
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
@@ -117,7 +117,7 @@ def merge_plan(
     keys: list[tuple[Expr, Expr]] = []
     narrowing: list[Expr] = []
     rest: list[Expr] = []
-    for part in conjuncts(binder.predicate(on)):
+    for part in conjuncts_of(binder.predicate(on)):
         if (key := binder.key(part)) is not None:
             keys.append(key)
         elif binder.sides(part) == {"target"}:
@@ -144,7 +144,7 @@ class _Binder:
     options: Options
 
     def predicate(self, text: str) -> Expr:
-        return self._bound(parse, text, "a condition of a merge")
+        return self._bound(parse_predicate, text, "a condition of a merge")
 
     def _bound(self, read: Callable[..., Expr], text: str, what: str) -> Expr:
         """Parse and bind text.
@@ -186,7 +186,7 @@ class _Binder:
         return (right, left) if self.sides(left) == {"source"} and self.sides(right) == {"target"} else None
 
     def clause(self, asked: MergeClause) -> Clause:
-        conditions = () if asked.condition is None else conjuncts(self.predicate(asked.condition))
+        conditions = () if asked.condition is None else conjuncts_of(self.predicate(asked.condition))
         visible = {MATCHED: {"target", "source"}, NOT_MATCHED: {"source"}, BY_SOURCE: {"target"}}[asked.kind]
         values = {} if asked.action == "delete" else self.values(asked)
         for tree in (*conditions, *values.values()):
@@ -206,11 +206,11 @@ class _Binder:
         else:
             texts = dict(asked.values)
         if asked.action == "insert":
-            known = {assignable(self.target, name.removeprefix("target.")).id for name in texts}
+            known = {assignable_column(self.target, name.removeprefix("target.")).id for name in texts}
             texts |= {backquote(f.name): f.write_default for f in self.target if f.write_default and f.id not in known}
         out = {}
         for name, text in texts.items():
-            column = assignable(self.target, name.removeprefix("target."))
+            column = assignable_column(self.target, name.removeprefix("target."))
             check_assigned(column)
             if column.id in out:
                 raise InvalidInput(
@@ -225,7 +225,7 @@ class _Binder:
     def assigned(self, text: str, column: Field) -> Expr:
         value = self._bound(parse_value, text, f"a value for {column.name!r}")
         try:
-            return assigned(value, column, self.options.timezone, text)
+            return assigned_value(value, column, self.options.timezone, text)
         except SchemaMismatch as error:
             if not (isinstance(value, Column) and self.sides(value) == {"source"}):
                 raise

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from tamis.core.expr import Expr, check_supported, columns, filter_mask, short_sql, to_sql
+from tamis.core.expr import Expr, check_supported, column_paths, filter_mask, short_sql, to_sql
 from tamis.core.types import Schema
 from tamis.engine.operations.layout.index_commits import commit_indexed
-from tamis.engine.operations.result import Result, written
-from tamis.engine.operations.rows.append import discard, new_rows, write
-from tamis.engine.operations.rows.replace_filter import within
+from tamis.engine.operations.result import Result, written_counts
+from tamis.engine.operations.rows.append import discard_parts, new_rows, write_rows
+from tamis.engine.operations.rows.replace_filter import check_within
 from tamis.engine.operations.tracked_read import TrackedRead
-from tamis.engine.part_reader import ReadCounters, ReadSpec, failure, read_part
-from tamis.engine.scan import Options, PartRefs, Plan, PlanRequest, plan
+from tamis.engine.part_reader import ReadCounters, ReadSpec, failure_error, read_part
+from tamis.engine.scan import Options, PartRefs, Plan, PlanRequest, plan_scan
 from tamis.engine.secondary_index import Run, run_here
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot
 from tamis.storage.files import PartRef
@@ -45,16 +45,16 @@ def overwrite(
     assert head.schema is not None
     rows = new_rows(store, head, data)
     if conjuncts is not None and options.write_outside != "allow":
-        rows = within(rows, head.schema, conjuncts, now_micros=world().now_micros())
-    manifests = list(write(store, head, rows, options, complete=True))
+        rows = check_within(rows, head.schema, conjuncts, now_micros=world().now_micros())
+    manifests = list(write_rows(store, head, rows, options, complete=True))
     if conjuncts is None:
         return commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)
-    found = find(store, snapshot, head.schema, conjuncts, options)
+    found = find_matching(store, snapshot, head.schema, conjuncts, options)
     partial = found.parts.where(~found.parts.all_match)
     tracked = TrackedRead(found)
     tracked.answered(found.parts.where(found.parts.all_match))
     kept = survivors_of(partial, found.spec, head.schema, conjuncts, tracked.rows)
-    survivors = list(write(store, head, kept, options, complete=True))
+    survivors = list(write_rows(store, head, kept, options, complete=True))
     size_read = tracked.finish()
     return commit_overwrite(
         store,
@@ -87,12 +87,12 @@ def commit_overwrite(
 
     Commits nothing, and discards what was written, where no row goes or comes.
     """
-    inserted, kept = written(change.inserted)[0], written(change.survivors)[0]
+    inserted, kept = written_counts(change.inserted)[0], written_counts(change.survivors)[0]
     manifests = [*change.inserted, *change.survivors]
-    _, parts, size = written(manifests)
+    _, parts, size = written_counts(manifests)
     gone = int(change.removed.live_rows.sum()) - kept
     if not (inserted or gone) and head == snapshot.head:
-        discard(store, manifests)
+        discard_parts(store, manifests)
         return snapshot, Result(snapshot.version, parts_read=change.rewritten, bytes_read=change.bytes_read)
     result = Result(
         -1,
@@ -127,7 +127,7 @@ def commit_overwrite(
 
 def _read_set(text: str | None, conjuncts: Sequence[Expr] | None, options: Options) -> ReadSet:
     """Return the read set of an overwrite: the rows of its filter, or all."""
-    named = None if conjuncts is None else tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
+    named = None if conjuncts is None else tuple(dict.fromkeys(path for c in conjuncts for path in column_paths(c)))
     return ReadSet(text, named, options.timezone, options.ansi, options.stats_filter)
 
 
@@ -139,7 +139,9 @@ def snapshot_parts(snapshot: Snapshot) -> PartRefs:
     return PartRefs(table, np.ones(len(table), dtype=np.bool_))
 
 
-def find(store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[Expr], options: Options) -> Plan:
+def find_matching(
+    store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[Expr], options: Options
+) -> Plan:
     """Plan the parts that may hold a matching row, marking those that match entirely.
 
     Raises ``InvalidInput`` for a filter that cannot run here.
@@ -152,7 +154,7 @@ def find(store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[E
     request = PlanRequest(
         conjuncts=conjuncts, selected=schema, options=options, now=(now, now), table=name, filter_text=text
     )
-    return plan(snapshot, store, request)
+    return plan_scan(snapshot, store, request)
 
 
 Read = Callable[[PartRef, ReadSpec], Iterator[pa.RecordBatch]]
@@ -174,7 +176,7 @@ def survivors_of(
             by_id = {f.id: batch.column(at) for at, f in enumerate(schema)}
             matched, failed, error = filter_mask(conjuncts, by_id, len(batch), now_micros=spec.now_micros)
             if failed.any():
-                raise failure(
+                raise failure_error(
                     conjuncts, by_id, len(batch), error, now_micros=spec.now_micros, where=f" of part {ref.part_id}"
                 )
             yield batch.filter(pa.array(~matched))

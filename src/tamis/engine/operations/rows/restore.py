@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, packed
+from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, pack_paths
 from tamis.engine.operations.layout.compaction_candidates import with_age
-from tamis.engine.operations.layout.index_commits import indexed
+from tamis.engine.operations.layout.index_commits import with_index_segments
 from tamis.engine.operations.result import Result
 from tamis.engine.operations.schema.constraint_validation import check_rows
 from tamis.errors import InvalidInput
@@ -26,7 +26,7 @@ from tamis.storage.commit_log.checked_parts import with_checked
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.model import ANALYZED
 from tamis.storage.commit_log.retry_policy import RESTORES
-from tamis.storage.commit_log.table_constraints import enforced
+from tamis.storage.commit_log.table_constraints import enforced_constraints
 from tamis.storage.commit_log.vacuum_marker import let_go
 from tamis.storage.object_store import Store
 from tamis.world import new_id
@@ -113,7 +113,7 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
     result = Result(
         -1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone)
     )
-    checks = enforced(now.head.constraints)
+    checks = enforced_constraints(now.head.constraints)
     if checks:
         other = set(before["part_id"].to_pylist()) - set(back["part_id"].to_pylist())
         check_rows(store, Snapshot(store, then.commit, now.head), checks, other)
@@ -131,7 +131,7 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
         table_id=then.head.table_id,
     )
     # Restored parts may have any schema of the table, so a schema change does not invalidate the commit.
-    made = commit(store, indexed(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005
+    made = commit(store, with_index_segments(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005
     return made, replace(result, version=made.version)
 
 
@@ -175,7 +175,7 @@ def _paths(then: Snapshot, parts: pa.Table, ids: frozenset[int]) -> pa.Array:
     rows = rows.drop_columns(["segment", "part"]).take(pa.array(order)).combine_chunks()
     starts, ends = (np.searchsorted(found[order], keys(parts), side=side).tolist() for side in ("left", "right"))
     return pa.array(
-        [packed(rows.slice(a, b - a)) if b > a else None for a, b in zip(starts, ends, strict=True)], pa.binary()
+        [pack_paths(rows.slice(a, b - a)) if b > a else None for a, b in zip(starts, ends, strict=True)], pa.binary()
     )
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import Expr, Literals, columns, short_sql, to_sql
+from tamis.core.expr import Expr, Literals, column_paths, short_sql, to_sql
 from tamis.engine.operations.layout.index_commits import commit_indexed
-from tamis.engine.operations.result import Result, written
+from tamis.engine.operations.result import Result, written_counts
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import Run, run_here
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot
-from tamis.storage.commit_log.deletion_vectors import vector
+from tamis.storage.commit_log.deletion_vectors import serialize_vector
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
@@ -51,7 +51,7 @@ class RowChange:
 
         Raises ``Conflict`` if another commit changed what was read, or the same rows.
         """
-        _, parts, size = written(self.manifests)
+        _, parts, size = written_counts(self.manifests)
         if not (self.gone or self.whole or parts):
             return snapshot, Result(snapshot.version, parts_read=self.read, bytes_read=self.bytes_read)
         thinned, emptied = separate(snapshot, self.gone)
@@ -96,7 +96,7 @@ def separate(snapshot: Snapshot, gone: Mapping[str, Any]) -> tuple[dict[str, byt
     parts = parts.filter(pc.is_in(parts["part_id"], value_set=pa.array(list(gone), pa.string())))
     live = pc.subtract(parts["rows"], parts["deleted"]).to_pylist()
     left = {part: rows - len(gone[part]) for part, rows in zip(parts["part_id"].to_pylist(), live, strict=True)}
-    thinned = {part: vector(rows) for part, rows in gone.items() if left.get(part, 1) > 0 and len(rows)}
+    thinned = {part: serialize_vector(rows) for part, rows in gone.items() if left.get(part, 1) > 0 and len(rows)}
     return thinned, [part for part, rows in left.items() if rows <= 0]
 
 
@@ -104,7 +104,7 @@ def read_set(conjuncts: Sequence[Expr], options: Options) -> ReadSet:
     """Return the read set of a verb that visits the rows matching ``conjuncts`` (none: all rows)."""
     if not conjuncts:
         return ReadSet(zone=options.timezone, ansi=options.ansi)
-    named = tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
+    named = tuple(dict.fromkeys(path for c in conjuncts for path in column_paths(c)))
     text = " AND ".join(f"({_conjunct_text(c)})" for c in conjuncts)
     return ReadSet(text, named, options.timezone, options.ansi, options.stats_filter)
 

@@ -53,7 +53,7 @@ def _sequences(array: pa.Array) -> pa.Array:
     return pc.if_else(array.is_valid(), whole, None)
 
 
-def occurrence(keys: Ints) -> Ints:
+def occurrence_numbers(keys: Ints) -> Ints:
     """Return, for each row, how many equal rows precede it."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]

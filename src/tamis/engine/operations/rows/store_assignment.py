@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from tamis.core.expr import Expr, Literal, Mode, Opaque, call, check_supported, evaluate, to_sql
+from tamis.core.expr import Expr, Literal, Mode, Opaque, check_supported, evaluate, make_call, to_sql
 from tamis.core.types import (
     BOOLEAN,
     DATE,
@@ -32,7 +32,7 @@ Arrays = Mapping[int, pa.Array]
 _TIMES = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
 
 
-def assignable(schema: Schema, name: str) -> Field:
+def assignable_column(schema: Schema, name: str) -> Field:
     """Return the column to assign.
 
     Raises ``NotFound``, or ``InvalidInput`` (``BAD_VALUES``) for a struct field.
@@ -66,7 +66,7 @@ def _there(schema: Schema, path: tuple[str, ...]) -> bool:
         return False
 
 
-def assigned(value: Expr, target: Field, zone: str, text: str | None = None) -> Expr:
+def assigned_value(value: Expr, target: Field, zone: str, text: str | None = None) -> Expr:
     """Convert ``value``, written as ``text``, to the column's type.
 
     Raises ``SchemaMismatch`` (``UNSAFE_CAST``) if Spark would not store it there.
@@ -84,9 +84,9 @@ def assigned(value: Expr, target: Field, zone: str, text: str | None = None) -> 
             f"A {value.type} cannot be stored in column {target.name!r}, which is {target.type}.",
             code="UNSAFE_CAST",
             name=target.name,
-            remedy=_cast(text or to_sql(value), call("cast", value, zone=zone, type=target.type)),
+            remedy=_cast(text or to_sql(value), make_call("cast", value, zone=zone, type=target.type)),
         )
-    return call("cast", value, mode=Mode.ANSI, zone=zone, type=target.type)
+    return make_call("cast", value, mode=Mode.ANSI, zone=zone, type=target.type)
 
 
 def _cast(text: str, cast: Expr) -> str:
@@ -95,7 +95,7 @@ def _cast(text: str, cast: Expr) -> str:
     return f"Write CAST({text} AS {cast.type}), or give a value of that type."
 
 
-def computed(value: Expr, arrays: Arrays, length: int, now_micros: int | None, column: str) -> pa.Array:
+def computed_values(value: Expr, arrays: Arrays, length: int, now_micros: int | None, column: str) -> pa.Array:
     """Evaluate ``value`` for some rows. Raises ``InvalidInput`` (``VALUE_FAILED``) naming the column."""
     out = evaluate(value, arrays, length, now_micros=now_micros)
     if out.failed is not None and out.failed.any():

@@ -12,10 +12,16 @@ from pyroaring import BitMap
 from tamis.core.expr import Expr
 from tamis.core.types import Field, Schema
 from tamis.engine.operations.result import Progress, Result
-from tamis.engine.operations.rows.append import write
-from tamis.engine.operations.rows.overwrite import find
+from tamis.engine.operations.rows.append import write_rows
+from tamis.engine.operations.rows.overwrite import find_matching
 from tamis.engine.operations.rows.row_change import RowChange, read_set
-from tamis.engine.operations.rows.store_assignment import assignable, assigned, check_assigned, check_known, computed
+from tamis.engine.operations.rows.store_assignment import (
+    assignable_column,
+    assigned_value,
+    check_assigned,
+    check_known,
+    computed_values,
+)
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.scan import Options
 from tamis.storage.commit_log import Snapshot
@@ -39,19 +45,19 @@ def update(
     if schema is None:
         return snapshot, Result(snapshot.version)
     for name in values:
-        check_assigned(assignable(schema, name))
+        check_assigned(assignable_column(schema, name))
     wanted = {
-        f.id: check_known(assigned(value, f, options.timezone))
+        f.id: check_known(assigned_value(value, f, options.timezone))
         for name, value in values.items()
         for f in schema.find(name)
     }
-    found = find(store, snapshot, schema, conjuncts, options)
+    found = find_matching(store, snapshot, schema, conjuncts, options)
     tracked = TrackedRead(found, progress)
     change = RowChange("update", read_set(conjuncts, options), conjuncts, exact=True)
     change.parameters = {"columns": ", ".join(values)} | (
         {} if change.reads.filter is None else {"filter": change.reads.filter}
     )
-    change.manifests = list(write(store, snapshot.head, _updated(tracked, schema, wanted, change), options))
+    change.manifests = list(write_rows(store, snapshot.head, _updated(tracked, schema, wanted, change), options))
     change.updated = sum(len(rows) for rows in change.gone.values())
     change.read, change.bytes_read = len(found.parts), tracked.finish()
     return change.land(store, snapshot)
@@ -68,7 +74,7 @@ def _updated(
             rows = BitMap(np.ascontiguousarray(batch.column(len(arrays)).to_numpy(), dtype=np.uint32))
             change.gone[ref.part_id] = change.gone.get(ref.part_id, BitMap()) | rows
             columns = [
-                computed(wanted[f.id], arrays, len(batch), spec.now_micros, f.name)
+                computed_values(wanted[f.id], arrays, len(batch), spec.now_micros, f.name)
                 if f.id in wanted
                 else _kept(f, arrays[f.id])
                 for f in schema

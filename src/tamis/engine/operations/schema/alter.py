@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tamis.core.schema import schema_edits as edit
-from tamis.core.schema.additions import additions, widenings
+from tamis.core.schema.additions import added_fields, widened_fields
 from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution, check_next
 from tamis.core.types import DataType, Field, Schema
-from tamis.engine.operations.schema.constraint_definitions import Asked, added, dropped
-from tamis.engine.operations.schema.evolve import check_policy, evolve, outcome
+from tamis.engine.operations.schema.constraint_definitions import Asked, with_constraint, without_constraint
+from tamis.engine.operations.schema.evolve import check_policy, commit_schema, describe_outcome
 from tamis.engine.scan import check_places, check_properties
 from tamis.errors import Conflict, InvalidInput, TamisError
 from tamis.storage.commit_log import Constraint, Head, Snapshot, load, next_schema
-from tamis.storage.commit_log.constraint_columns import followed, with_constraints
+from tamis.storage.commit_log.constraint_columns import renamed_constraints, with_constraints
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
@@ -53,11 +53,11 @@ class Draft:
 
     def _next(self, schema: Schema) -> None:
         if self.follows:
-            self.constraints = followed(self.constraints, self.schema, schema)
+            self.constraints = renamed_constraints(self.constraints, self.schema, schema)
         self.schema = schema
 
     def constrain(self, asked: Asked) -> None:
-        self.constraints = added(self.constraints, asked, self.schema)
+        self.constraints = with_constraint(self.constraints, asked, self.schema)
         self.targets.extend(ids[-1] for ids in self.constraints[-1].columns)
 
     def add(self, path: Path, column: Field, place: Place | None) -> None:
@@ -139,7 +139,7 @@ class Alteration:
 
     def drop_constraint(self, name: str, *, missing_ok: bool = False) -> None:
         def step(draft: Draft) -> None:
-            draft.constraints = dropped(draft.constraints, name, missing_ok=missing_ok)
+            draft.constraints = without_constraint(draft.constraints, name, missing_ok=missing_ok)
 
         self._steps.append(step)
 
@@ -185,14 +185,14 @@ class Alteration:
 
         A repeat after a lost answer returns the first result.
         """
-        return evolve(self._store, self._snapshot, self.plan, operation_id=self._operation_id)
+        return commit_schema(self._store, self._snapshot, self.plan, operation_id=self._operation_id)
 
     def dry_run(self) -> Evolution:
         """Describe what ``commit`` would do now, and whom it would fence; commits nothing."""
         head = load(self._store).head
         after = self.plan(head)
         check_policy(head, after)
-        return outcome(head, after)
+        return describe_outcome(head, after)
 
     def _meant(self) -> list[int] | None:
         """Resolve the targets under the caller's schema; None if they cannot be resolved there."""
@@ -248,13 +248,13 @@ def merge_schema(store: Store, snapshot: Snapshot, brought: Schema) -> Snapshot:
         current, change = head.schema, Alteration(store, snapshot)
         if current is None:
             return head
-        for path, column in additions(current, brought):
+        for path, column in added_fields(current, brought):
             change.add(path, column)
-        for path, wider in widenings(current, brought):
+        for path, wider in widened_fields(current, brought):
             change.widen(path, wider)
         return change.applied(head) if len(change) else head
 
-    return evolve(store, snapshot, plan, operation_id=new_id())
+    return commit_schema(store, snapshot, plan, operation_id=new_id())
 
 
 def _missing(schema: Schema, path: Path) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tamis.core.expr import Expr, Moving, check_readable, columns, parse
+from tamis.core.expr import Expr, Moving, check_readable, column_paths, parse_predicate
 from tamis.core.expr.column_renames import same_meaning
 from tamis.core.schema.schema_edits import Path
 from tamis.core.types import Map, Schema, Struct
@@ -56,7 +56,7 @@ def asked_again(one: Constraint, schema: Schema) -> Asked:
     return Asked(replace(one, constraint_id=new_id(), columns=()), () if one.kind == CHECK else names)
 
 
-def added(constraints: Sequence[Constraint], asked: Asked, schema: Schema) -> tuple[Constraint, ...]:
+def with_constraint(constraints: Sequence[Constraint], asked: Asked, schema: Schema) -> tuple[Constraint, ...]:
     """Return ``constraints`` with the one that is asked for.
 
     Raises ``AlreadyExists`` (``CONSTRAINT_EXISTS``), ``NotFound`` for a column, ``InvalidInput`` (``BAD_CONSTRAINT``)
@@ -66,14 +66,14 @@ def added(constraints: Sequence[Constraint], asked: Asked, schema: Schema) -> tu
     _check_name(constraints, one)
     if one.kind == CHECK:
         tree = _checked(one, schema)
-        return (*constraints, replace(one, columns=columns(tree)))
+        return (*constraints, replace(one, columns=column_paths(tree)))
     ids = tuple(_key_column(schema, path, one) for path in asked.keys)
     if not ids or len(set(ids)) < len(ids):
         raise _bad(one.name, "it names no column" if not ids else "it names a column twice", "Name each column once.")
     return (*constraints, replace(one, columns=ids))
 
 
-def dropped(constraints: Sequence[Constraint], name: str, *, missing_ok: bool) -> tuple[Constraint, ...]:
+def without_constraint(constraints: Sequence[Constraint], name: str, *, missing_ok: bool) -> tuple[Constraint, ...]:
     """Return ``constraints`` without the one called ``name``, ignoring case.
 
     Raises ``NotFound`` (``CONSTRAINT_NOT_FOUND``) listing the constraints.
@@ -134,7 +134,7 @@ def _checked(one: Constraint, schema: Schema) -> Expr:
             "it must be deterministic",
             "Compare with a column or a constant, not with the current time.",
         )
-    if not same_meaning(tree, parse(one.expression, schema, zone=_OTHER_ZONE, what=WHAT)):
+    if not same_meaning(tree, parse_predicate(one.expression, schema, zone=_OTHER_ZONE, what=WHAT)):
         raise _bad(
             one.name,
             "its value depends on the session time zone",
@@ -145,7 +145,7 @@ def _checked(one: Constraint, schema: Schema) -> Expr:
 
 def _stands_in_parentheses(expression: str, schema: Schema) -> bool:
     try:
-        parse(f"({expression})", schema, what=WHAT)
+        parse_predicate(f"({expression})", schema, what=WHAT)
     except TamisError as error:
         return error.code != "PARSE_ERROR"
     return True
@@ -173,4 +173,4 @@ def _bad(name: str, why: str, remedy: str) -> InvalidInput:
     )
 
 
-__all__ = ["KINDS", "Asked", "added", "asked_again", "asked_check", "asked_key", "dropped"]
+__all__ = ["KINDS", "Asked", "asked_again", "asked_check", "asked_key", "with_constraint", "without_constraint"]

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from tamis.core.expr import Expr, call
-from tamis.core.expr import columns as columns_of
+from tamis.core.expr import Expr, make_call
+from tamis.core.expr import column_paths as columns_of
 from tamis.core.types import Schema
-from tamis.engine.operations.rows.overwrite import find
+from tamis.engine.operations.rows.overwrite import find_matching
 from tamis.engine.operations.rows.row_change import read_set
 from tamis.engine.operations.tracked_read import TrackedRead
-from tamis.engine.part_writer.row_checks import failed, violated
+from tamis.engine.part_writer.row_checks import failed_check, violated_check
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Constraint, Head, Snapshot
 from tamis.storage.commit_log.constraint_columns import check_tree
-from tamis.storage.commit_log.table_constraints import enforced
+from tamis.storage.commit_log.table_constraints import enforced_constraints
 from tamis.storage.object_store import Store
 
 
@@ -44,7 +44,7 @@ class Validation:
         Raises ``SchemaMismatch`` (``CHECK_VIOLATION``, ``CHECK_FAILED``) for the first wrong row.
         """
         known = {one.constraint_id for one in base.head.constraints}
-        checks = [one for one in enforced(head.constraints) if one.constraint_id not in known]
+        checks = [one for one in enforced_constraints(head.constraints) if one.constraint_id not in known]
         if not checks or head.schema is None:
             return {}
         if self._schema is not None and self._schema.fields != head.schema.fields:
@@ -52,7 +52,7 @@ class Validation:
         self._schema = head.schema
         check_rows(self.store, Snapshot(self.store, base.commit, head), checks, self._tested)
         self._tested |= set(base.parts()["part_id"].to_pylist())
-        wrong = reduce(lambda a, b: call("or", a, b), [_false(one, head.schema) for one in checks])
+        wrong = reduce(lambda a, b: make_call("or", a, b), [_false(one, head.schema) for one in checks])
         reads = read_set((wrong,), _options(head))
         return {"reads": reads, "conjuncts": (wrong,), "exact": True}
 
@@ -68,7 +68,7 @@ def check_rows(
         tree = check_tree(check, schema)
         named = {ids[0] for ids in columns_of(tree)}
         selected = Schema(tuple(f for f in schema if f.id in named) or schema.fields[:1], schema.schema_id)
-        found = find(store, snapshot, selected, (_false(check, schema),), options)
+        found = find_matching(store, snapshot, selected, (_false(check, schema),), options)
         parts = found.parts.where(~np.isin(found.parts.table["part_id"].to_pylist(), list(without)))
         tracked = TrackedRead(found, parts=parts)
         try:
@@ -76,11 +76,11 @@ def check_rows(
                 for batch in tracked.rows(ref):
                     if len(batch):
                         arrays = {f.id: batch.column(at) for at, f in enumerate(selected)}
-                        raise violated(check, tree, arrays, 0)
+                        raise violated_check(check, tree, arrays, 0)
         except InvalidInput as error:
             if error.code != "FILTER_FAILED":
                 raise
-            raise failed(check, tree, {}, None, error.message.rpartition(": ")[2]) from error
+            raise failed_check(check, tree, {}, None, error.message.rpartition(": ")[2]) from error
         finally:
             tracked.finish()
 
@@ -91,4 +91,4 @@ def _options(head: Head) -> Options:
 
 def _false(check: Constraint, schema: Schema) -> Expr:
     """Return the filter of the rows for which the constraint is false."""
-    return call("not", check_tree(check, schema))
+    return make_call("not", check_tree(check, schema))

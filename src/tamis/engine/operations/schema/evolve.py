@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tamis.core.schema.difference import shown
-from tamis.core.schema.schema_sequence import Evolution, check_forward, evolution
+from tamis.core.schema.difference import shown_path
+from tamis.core.schema.schema_sequence import Evolution, append_outcome, check_forward
 from tamis.engine.operations.schema.constraint_validation import Validation
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index.index_definition import check_drop
@@ -25,7 +25,7 @@ Planned = Callable[[Head], Head]
 """Returns the wanted head after the given one; raises if there is none."""
 
 
-def evolve(
+def commit_schema(
     store: Store,
     snapshot: Snapshot,
     plan: Planned,
@@ -83,13 +83,13 @@ def check_policy(before: Head, after: Head, policy: str | None = None) -> None:
         check_forward(before.schema, before.dropped, after.schema)
 
 
-def outcome(before: Head, after: Head) -> Evolution:
+def describe_outcome(before: Head, after: Head) -> Evolution:
     """Describe the change, for dry runs and callers."""
     assert after.schema is not None
     constraints = _constraints(before, after)
     if before.schema == after.schema:
         return Evolution(after.schema.schema_id, after.schema, constraints, ())
-    found = evolution(before.schemas, before.dropped, after.schema)
+    found = append_outcome(before.schemas, before.dropped, after.schema)
     return replace(found, changes=(*found.changes, *_clustering(before, after), *constraints))
 
 
@@ -110,13 +110,13 @@ def _clustering(before: Head, after: Head) -> tuple[str, ...]:
         return ()
     if after.cluster_by == tuple(ids for ids in before.cluster_by if schema.paths.get(ids[-1]) == ids):
         return ()
-    names = [shown(schema, schema.by_id[ids[-1]]) for ids in after.cluster_by]
+    names = [shown_path(schema, schema.by_id[ids[-1]]) for ids in after.cluster_by]
     return (f"clustered by {', '.join(names)}",) if names else ("no longer clustered",)
 
 
 def described(before: Head, after: Head) -> tuple[str, dict[str, object]]:
     """Return the operation's name and parameters, which describe the changes in words."""
-    words = [] if after.schema is None else list(outcome(before, after).changes)
+    words = [] if after.schema is None else list(describe_outcome(before, after).changes)
     name = "schema" if words else "properties"
     old, new = before.properties, after.properties
     words += [f"set {key} to {new[key]}" for key in new if not key.startswith("tamis:") and old.get(key) != new[key]]

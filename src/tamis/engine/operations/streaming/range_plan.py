@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.engine.scan import PartRefs, Plan, PlanRequest
-from tamis.engine.scan import plan as run_funnel
+from tamis.engine.scan import plan_scan as run_funnel
 from tamis.storage.commit_log.part_range import PartRange
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.metadata_union import stack
+from tamis.storage.object_store.metadata_union import stack_tables
 
 
 def plan_ranges(ranges: Sequence[PartRange], store: Store, request: PlanRequest) -> Plan:
@@ -34,7 +34,7 @@ def plan_ranges(ranges: Sequence[PartRange], store: Store, request: PlanRequest)
     )
 
 
-def kept(part_range: PartRange, plan: Plan) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def kept_parts(part_range: PartRange, plan: Plan) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return a mask over the parts of a range: those that a plan of it reads."""
     found: np.ndarray[tuple[int], np.dtype[np.bool_]] = pc.is_in(
         part_range.parts()["part_id"], value_set=plan.parts.table["part_id"].combine_chunks()
@@ -45,7 +45,7 @@ def kept(part_range: PartRange, plan: Plan) -> np.ndarray[tuple[int], np.dtype[n
 def _joined(pieces: Sequence[PartRefs], before: Sequence[int]) -> PartRefs:
     """Concatenate parts. Segments are numbered through, so that their order stays that of the ranges."""
     tables = [_numbered(piece.table, int(at)) for piece, at in zip(pieces, before, strict=False)]
-    table = stack(tables)
+    table = stack_tables(tables)
     if "candidate_rows" in table.column_names:  # of some ranges only
         counts = pc.coalesce(table["candidate_rows"], table["rows"])
         table = table.set_column(table.column_names.index("candidate_rows"), "candidate_rows", counts)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.types import Schema
-from tamis.engine.operations.rows.feed_columns import replacements
+from tamis.engine.operations.rows.feed_columns import schema_replacements
 from tamis.engine.scan import PartRefs
 from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tamis.sizes import SIZES
@@ -29,7 +29,7 @@ from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.part_range import PartRange
 from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.metadata_union import stack
+from tamis.storage.object_store.metadata_union import stack_tables
 from tamis.world import world
 
 
@@ -199,7 +199,7 @@ class Follower:
 
     def parts(self, start: Position, end: Position) -> PartRefs:
         """Return the parts from ``start`` (inclusive) to ``end`` (exclusive)."""
-        table = stack([piece.parts() for piece in self.ranges(start, end)])
+        table = stack_tables([piece.parts() for piece in self.ranges(start, end)])
         return PartRefs(table, np.zeros(len(table), dtype=np.bool_))
 
     def ranges(self, start: Position, end: Position) -> list[PartRange]:
@@ -257,7 +257,7 @@ class Follower:
         snapshot = Snapshot.at(self._store.fresh(), commit)
         then, now = snapshot.schema, newest.schema
         lost = then is not None and now is not None and not {f.id for f in then} & {f.id for f in now}
-        if then is not None and lost and any(replacements(newest.head.schemas[then.schema_id :])):
+        if then is not None and lost and any(schema_replacements(newest.head.schemas[then.schema_id :])):
             raise _columns_replaced(self._store, commit.version)
         return Run(snapshot, newest.head.schemas, added)
 

@@ -23,13 +23,13 @@ from tamis.engine.operations.layout.compaction_candidates import with_age
 from tamis.engine.operations.result import Progress
 from tamis.engine.operations.rows.restore import added_again
 from tamis.engine.operations.upkeep.part_analysis import LearnParts, analysis_spec, learn_here
-from tamis.engine.scan import Options, PartRefs, PlanRequest, plan
+from tamis.engine.scan import Options, PartRefs, PlanRequest, plan_scan
 from tamis.engine.secondary_index.index_segments import renamed_covers
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, load
 from tamis.storage.commit_log.model import ANALYZED
 from tamis.storage.commit_log.retry_policy import ANALYSES
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.metadata_union import stack
+from tamis.storage.object_store.metadata_union import stack_tables
 from tamis.world import new_id, world
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -102,7 +102,7 @@ def analyze(
     return snapshot, replace(done, later=later, seconds=world().monotonic() - start)
 
 
-def unanalyzed(snapshot: Snapshot) -> pa.Table:
+def unanalyzed_parts(snapshot: Snapshot) -> pa.Table:
     """Return the rows of ``Snapshot.parts`` of the parts without full statistics."""
     parts = _never_read(snapshot)
     bare = pc.is_in(parts["part_id"], value_set=_without_statistics(snapshot))
@@ -148,10 +148,10 @@ def _counted(table: pa.Table) -> Bools:
 def _chosen(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> PartRefs:
     if snapshot.schema is None:
         return PartRefs(snapshot.parts(), np.zeros(0, np.bool_))
-    found = unanalyzed(snapshot)
+    found = unanalyzed_parts(snapshot)
     if conjuncts and len(found):
         request = PlanRequest(conjuncts=conjuncts, selected=snapshot.schema, options=options)
-        kept = plan(snapshot, store, request).parts.table["part_id"]
+        kept = plan_scan(snapshot, store, request).parts.table["part_id"]
         found = found.filter(pc.is_in(found["part_id"], value_set=kept.combine_chunks()))
     return PartRefs(found, np.zeros(len(found), np.bool_))
 
@@ -187,7 +187,9 @@ def _land(store: Store, rows: Mapping[str, pa.Table], read: int) -> tuple[Snapsh
             return now, 0
         old = parts["part_id"].to_pylist()
         manifest, vectors = added_again(parts)
-        found = stack([rows[part_id].append_column("_", pa.array([True])) for part_id in old]).drop_columns(["_"])
+        found = stack_tables([rows[part_id].append_column("_", pa.array([True])) for part_id in old]).drop_columns(
+            ["_"]
+        )
         for name in found.column_names:
             manifest = manifest.append_column(name, found[name])
         manifest = manifest.append_column(ANALYZED, pa.repeat(pa.scalar(True), len(manifest)))

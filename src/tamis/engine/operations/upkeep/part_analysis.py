@@ -17,11 +17,11 @@ import pyarrow as pa
 from tamis.core.stats import Collector
 from tamis.core.stats import kept_statistics as kept
 from tamis.core.stats.collection_limits import limits_within
-from tamis.core.stats.statistics_budget import budget
+from tamis.core.stats.statistics_budget import part_budget
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_writer.trimmed_statistics import trimmed_statistics
 from tamis.engine.scan import Options
-from tamis.engine.scan.parallel_reader import threads
+from tamis.engine.scan.parallel_reader import reader_threads
 from tamis.errors import CorruptData, TamisError
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.commit_log.external_sources import source_named
@@ -70,7 +70,7 @@ def analysis_spec(snapshot: Snapshot, options: Options) -> AnalysisSpec:
 
 def learn_here(spec: AnalysisSpec, refs: Sequence[PartRef]) -> Iterable[Learned]:
     """Learn the statistics of parts in threads of this process."""
-    with ThreadPoolExecutor(min(len(refs), threads()), thread_name_prefix="tamis-analyze") as pool:
+    with ThreadPoolExecutor(min(len(refs), reader_threads()), thread_name_prefix="tamis-analyze") as pool:
         yield from pool.map(partial(learned, spec), refs)
 
 
@@ -90,7 +90,7 @@ def _bytes(counters: ReadCounters) -> int:
 
 def _statistics(spec: AnalysisSpec, ref: PartRef, counters: ReadCounters) -> pa.Table:
     schema = spec.read.part_schemas[ref.schema_id]
-    room = budget(spec.stats_bytes, ref.rows)
+    room = part_budget(spec.stats_bytes, ref.rows)
     keep = spec.keep.get(ref.schema_id, ())
     limits = limits_within(schema, room, {identifier for identifier, _ in (*keep, *spec.recent)})
     collector = Collector(schema, keep=keep, recent=spec.recent, limits=limits)

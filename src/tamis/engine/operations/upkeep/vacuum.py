@@ -23,7 +23,14 @@ from tamis.engine.operations.result import Progress
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, load
 from tamis.storage.commit_log.commit_objects import read_commits
-from tamis.storage.commit_log.reachable_objects import DELETIONS, FOLDERS, OURS, deletion_paths, reached, rollup_paths
+from tamis.storage.commit_log.reachable_objects import (
+    DELETIONS,
+    FOLDERS,
+    OURS,
+    deletion_paths,
+    reachable_paths,
+    rollup_paths,
+)
 from tamis.storage.commit_log.vacuum_marker import oldest_readable, record_oldest
 from tamis.storage.object_store import Entry, Store
 from tamis.world import made_micros, new_id, world
@@ -190,7 +197,7 @@ def _doomed(
 ) -> pa.Table:
     """Return the objects to remove; versions below ``before`` were released earlier."""
     first = load(store, oldest)
-    needed = reached(store, first, latest) | rollup_paths(store)
+    needed = reachable_paths(store, first, latest) | rollup_paths(store)
     found = []
     for entry in listed:
         match = OURS.fullmatch(entry.path)
@@ -199,7 +206,7 @@ def _doomed(
         made = max(made_micros(match[match.lastgroup]), entry.modified_micros)
         if made <= cutoff:
             found.append((entry, _KINDS[match.lastgroup], made))
-    dead = reached(store, load(store, before, vacuumed=True), first) if found else set()
+    dead = reachable_paths(store, load(store, before, vacuumed=True), first) if found else set()
     # A reader of the log without rollups reads every deletion vector that a commit references.
     kept = _vectors(store, latest) if any(entry.path.startswith(DELETIONS) for entry, _, _ in found) else set()
     rows = [

@@ -28,9 +28,9 @@ from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import Options, PartRefs
 from tamis.errors import TamisError
 from tamis.storage.commit_log import EXTERNAL_COLUMNS, PART_COLUMNS, Snapshot, load
-from tamis.storage.commit_log.commit_objects import commit_path, read_commit, versions
+from tamis.storage.commit_log.commit_objects import commit_path, list_versions, read_commit
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.reachable_objects import own_parts, reached
+from tamis.storage.commit_log.reachable_objects import own_parts, reachable_paths
 from tamis.storage.commit_log.vacuum_marker import oldest_readable
 from tamis.storage.files import PartRef
 from tamis.storage.files.file_check import Problem, checksum_problem, size_problem
@@ -112,7 +112,7 @@ def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
     before: Commit | None = None
     heads: set[int] = set()
     try:
-        versions(store)
+        list_versions(store)
     except TamisError as error:
         yield error.code, error.name, error.message
     for version in range(snapshot.version + 1):
@@ -138,7 +138,7 @@ def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
 def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator[Problem]:
     """Check stored tables, rollups and file sizes of all readable versions."""
     oldest = load(store, oldest_readable(store, snapshot.head.table_id))
-    for path in sorted(reached(store, oldest, snapshot)):
+    for path in sorted(reachable_paths(store, oldest, snapshot)):
         if path.startswith("data/") and path not in listed:
             yield "MISSING_OBJECT", path, "The log names it, and it is not there."
     yield from _sums(snapshot)

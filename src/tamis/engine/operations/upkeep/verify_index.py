@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
-from tamis.engine.secondary_index import Coverage, coverage
+from tamis.engine.secondary_index import Coverage, compute_coverage
 from tamis.engine.secondary_index.index_build import BuildSpec, build_spec, entries_of
-from tamis.engine.secondary_index.index_damage import damaged, sentences
+from tamis.engine.secondary_index.index_damage import damage_sentences, damaged_segments
 from tamis.engine.secondary_index.index_definition import schemas_of
-from tamis.engine.secondary_index.index_segments import entries
+from tamis.engine.secondary_index.index_segments import live_entries
 from tamis.engine.secondary_index.index_upkeep import refs_of
 from tamis.storage.commit_log import IndexDefinition, Snapshot
 from tamis.storage.files.file_check import Problem
@@ -36,13 +36,13 @@ def index_problems(
 
     Index segments with a damaged object are reported and left out; the others are checked. Raises read errors.
     """
-    known = [entry for entry in entries(snapshot) if entry.index_id == index.index_id]
-    bad = damaged(store, snapshot, known, listed, data=data)
+    known = [entry for entry in live_entries(snapshot) if entry.index_id == index.index_id]
+    bad = damaged_segments(store, snapshot, known, listed, data=data)
     for problems in bad.values():
         for code, name, problem in problems:
             yield code, name, f"{problem} The index {index.name!r} needs it: call repair_index."
     if data:
-        yield from _entries_against_rows(store, snapshot, index, sentences(bad))
+        yield from _entries_against_rows(store, snapshot, index, damage_sentences(bad))
 
 
 def _entries_against_rows(
@@ -50,7 +50,7 @@ def _entries_against_rows(
 ) -> Iterator[Problem]:
     """Yield the parts about which the index segments that are not ``bad`` say something wrong."""
     parts = snapshot.parts(None)
-    covered = coverage(snapshot, index, parts, damage=bad)
+    covered = compute_coverage(snapshot, index, parts, damage=bad)
     if covered.problem is not None:
         yield "INDEX_UNREADABLE", index.name, covered.problem
     if not covered.built:

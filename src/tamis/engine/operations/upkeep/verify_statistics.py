@@ -11,9 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.stats import Collector, TableEvidence
-from tamis.core.stats.columns.value_sets import listable
+from tamis.core.stats.columns.value_sets import is_listable
 from tamis.core.stats.json_paths.packed_paths import PATHS
-from tamis.core.stats.json_paths.path_rows import COLUMNS, INCOMPLETE, LONG, REAL, ROOT, STRANGE, STRING, Paths, name
+from tamis.core.stats.json_paths.path_rows import (
+    COLUMNS,
+    INCOMPLETE,
+    LONG,
+    REAL,
+    ROOT,
+    STRANGE,
+    STRING,
+    Paths,
+    path_column,
+)
 from tamis.core.stats.statistics_columns import UNRELIABLE_VALUES, VALUES, bound_name
 from tamis.core.types import Array, DataType, Map, Schema
 from tamis.core.types.arrow import to_arrow_type
@@ -133,9 +143,9 @@ def paths_of_parts(snapshot: Snapshot) -> dict[tuple[int, int], dict[int, pa.Tab
     names = frozenset(table.column_names)
     identifiers = sorted({int(n.partition("|")[0]) for n in table.column_names if n.endswith("|path")})
     for identifier in identifiers:
-        kinds = [name(identifier, kind) for kind in COLUMNS if name(identifier, kind) in names]
+        kinds = [path_column(identifier, kind) for kind in COLUMNS if path_column(identifier, kind) in names]
         of_column = table.select(["segment", "part", *kinds])
-        rows = of_column.filter(of_column[name(identifier, "path")].is_valid())
+        rows = of_column.filter(of_column[path_column(identifier, "path")].is_valid())
         keys = np.stack([np.asarray(rows["segment"]), np.asarray(rows["part"])], axis=1).astype(np.int64)
         for segment, part in np.unique(keys, axis=0).tolist():
             of_part = rows.filter(pa.array((keys == (segment, part)).all(axis=1)))
@@ -145,7 +155,7 @@ def paths_of_parts(snapshot: Snapshot) -> dict[tuple[int, int], dict[int, pa.Tab
 
 def _stored_sets(schema: Schema, manifest: pa.Table) -> Iterator[StoredSet]:
     for path, f in schema.walk():
-        if not listable(f.type) or any(isinstance(schema.by_id[i].type, Array | Map) for i in path[:-1]):
+        if not is_listable(f.type) or any(isinstance(schema.by_id[i].type, Array | Map) for i in path[:-1]):
             continue
         for kind in (VALUES, UNRELIABLE_VALUES):
             column = bound_name(f.id, f.type, kind)
@@ -170,9 +180,9 @@ def _leaf(batch: pa.RecordBatch, schema: Schema, path: tuple[int, ...]) -> pa.Ar
 def _wrong_paths(identifier: int, stored: pa.Table, fresh: Paths) -> list[str]:
     """Return the stored paths whose statistics exclude values of the part's documents."""
     columns = {
-        kind: stored[name(identifier, kind)].to_pylist()
+        kind: stored[path_column(identifier, kind)].to_pylist()
         for kind in COLUMNS
-        if name(identifier, kind) in stored.column_names
+        if path_column(identifier, kind) in stored.column_names
     }
     root = fresh.get(ROOT)
     if root is None or root.kinds & STRANGE:  # the part's documents cannot be checked

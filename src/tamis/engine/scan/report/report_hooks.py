@@ -109,7 +109,7 @@ def when_hooked(start: Callable[[], None]) -> None:
         start()
 
 
-def deliver(report: Report | CommitReport) -> None:
+def deliver_report(report: Report | CommitReport) -> None:
     """Call every hook with ``report``. Never raises an ``Exception``."""
     if not _hooks or getattr(_running, "now", False):
         return
@@ -134,7 +134,7 @@ def _committed(store: Store, commit: Commit) -> None:
     if not _hooks:
         return
     operation = commit.operation
-    deliver(
+    deliver_report(
         CommitReport(
             store.url,
             commit.version,

@@ -26,7 +26,7 @@ _REASONS = {
 }
 
 
-def counted(count: int, noun: str) -> str:
+def counted_noun(count: int, noun: str) -> str:
     """``1 part``, ``2 parts``."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
@@ -44,7 +44,10 @@ def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
         ),
     ]
     if not ran:
-        return [*lines, _line("bytes", sizes["table"] - sizes["skipped"], sizes["table"], "to read at most", show=size)]
+        return [
+            *lines,
+            _line("bytes", sizes["table"] - sizes["skipped"], sizes["table"], "to read at most", show=size_text),
+        ]
     return [
         *lines,
         _line(
@@ -58,16 +61,16 @@ def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
             "bytes",
             data_read,
             sizes["table"],
-            f"{size(sizes['leader'])} leaders, {size(sizes['follower'])} followers",
-            show=size,
+            f"{size_text(sizes['leader'])} leaders, {size_text(sizes['follower'])} followers",
+            show=size_text,
         ),
     ]
 
 
-def reasons(report: Report) -> list[str]:
+def report_reasons(report: Report) -> list[str]:
     """Return a sentence per conjunct: what it skipped, or why it did not."""
     lines = [
-        f"{e['conjunct']}: skipped {counted(e['parts_skipped'], 'part')}"
+        f"{e['conjunct']}: skipped {counted_noun(e['parts_skipped'], 'part')}"
         + (f" by statistics of {e['statistic']}" if e["statistic"] else "")
         + (f", not the rest because {e['rest']}" if e.get("rest") else "")
         for e in report.because
@@ -83,26 +86,26 @@ def by_index(report: Report) -> str | None:
     if report.filter is None or report.index_reason == NO_INDEX:
         return None
     answered = ", ".join(
-        f"{e['name']} for {e['segments']:,} of {counted(e['segments'] + e['missing'], 'segment')}"
+        f"{e['name']} for {e['segments']:,} of {counted_noun(e['segments'] + e['missing'], 'segment')}"
         for e in report.indexes
     )
     return report.index_reason + (f" ({answered})" if answered else "")
 
 
-def summary(report: Report) -> str:
+def report_summary(report: Report) -> str:
     """Return funnel and reasons in one line, for Spark's plans."""
     segments, parts, sizes = report.segments, report.parts, report.bytes
-    why, avoided = "; ".join(reasons(report)), _avoided(parts, [k for k in parts if k in _REASONS])
+    why, avoided = "; ".join(report_reasons(report)), _avoided(parts, [k for k in parts if k in _REASONS])
     return (
         f"segments: {segments['total'] - segments['skipped']} of {segments['total']}, "
         f"parts: {parts['kept']} of {parts['total']}"
         + (f" ({avoided})" if avoided else "")
-        + f", bytes: {size(sizes['table'] - sizes['skipped'])} of {size(sizes['table'])}"
+        + f", bytes: {size_text(sizes['table'] - sizes['skipped'])} of {size_text(sizes['table'])}"
         + (f", because: [{why}]" if why else "")
     )
 
 
-def lines(report: Report) -> list[dict[str, Any]]:
+def report_records(report: Report) -> list[dict[str, Any]]:
     """Return funnel and reasons as records, for CALL: one per level, conjunct, index use and reader."""
     parts, sizes = report.parts, report.bytes
     found = [
@@ -122,7 +125,7 @@ def lines(report: Report) -> list[dict[str, Any]]:
     ]
     found += [
         _record("conjunct", conjunct, parts["total"] - count, parts["total"], line)
-        for (conjunct, count), line in zip(skipped, reasons(report), strict=False)
+        for (conjunct, count), line in zip(skipped, report_reasons(report), strict=False)
     ]
     if (said := by_index(report)) is not None:
         found.append(_record("indexes", ", ".join(e["name"] for e in report.indexes) or None, None, None, said))
@@ -143,7 +146,7 @@ def notes(report: Report) -> str:
     """Return the line under the funnel: metadata cost, requests, reader, time."""
     seconds = ", ".join(f"{name} {value * 1000:,.0f} ms" for name, value in report.seconds.items())
     return (
-        f"metadata {size(report.bytes['metadata'])}, {report.requests:,} requests; "
+        f"metadata {size_text(report.bytes['metadata'])}, {report.requests:,} requests; "
         f"reader {report.reader} ({report.reader_reason}); {seconds}"
     )
 
@@ -156,7 +159,7 @@ def to_text(report: Report) -> str:
         "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4]]).rstrip()
         for row in table
     ]
-    return "\n".join(printable(line) for line in (title(report), *lines, *reasons(report), notes(report)))
+    return "\n".join(printable(line) for line in (title(report), *lines, *report_reasons(report), notes(report)))
 
 
 def to_rich(report: Report) -> Any:
@@ -171,7 +174,7 @@ def to_rich(report: Report) -> Any:
     for row in funnel(report):
         table.add_row(*(Text(printable(cell)) for cell in row))
     return Group(
-        table, *(Text(printable(line)) for line in reasons(report)), Text(printable(notes(report)), style="dim")
+        table, *(Text(printable(line)) for line in report_reasons(report)), Text(printable(notes(report)), style="dim")
     )
 
 
@@ -189,14 +192,16 @@ def to_html(report: Report) -> str:
             + "</tr>"
         )
     out.write("</table>")
-    out.write("".join(f"<div>{html.escape(printable(line))}</div>" for line in (*reasons(report), notes(report))))
+    out.write(
+        "".join(f"<div>{html.escape(printable(line))}</div>" for line in (*report_reasons(report), notes(report)))
+    )
     return out.getvalue()
 
 
 _ALIGN = ("left", "right", "right", "right", "left")
 
 
-def size(count: int) -> str:
+def size_text(count: int) -> str:
     """Format bytes for people: ``1.5 MiB``."""
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):

@@ -18,7 +18,7 @@ from itertools import takewhile
 from typing import Any
 
 from tamis.engine.part_reader import ReadCounters
-from tamis.engine.scan.report.report_hooks import deliver
+from tamis.engine.scan.report.report_hooks import deliver_report
 from tamis.engine.scan.report.report_text import to_html, to_rich, to_text
 from tamis.engine.scan.scan_guards import check_pruning
 from tamis.engine.secondary_index import NO_INDEX
@@ -201,7 +201,7 @@ class Report:
         ``ended_micros``: as for ``close``.
         """
         if self.close(ended_micros):
-            deliver(self)
+            deliver_report(self)
         return self
 
     def close(self, ended_micros: int | None = None) -> bool:

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from tamis.engine.operations.layout import index_operations as verbs
 from tamis.engine.scan import Options
-from tamis.engine.secondary_index.indexed_paths import split
-from tamis.spark.sql.procedure import TABLE, Parameter, Procedure, opened
-from tamis.spark.sql.procedures.upkeep_calls import numbers
+from tamis.engine.secondary_index.indexed_paths import split_definitions
+from tamis.spark.sql.procedure import TABLE, Parameter, Procedure, opened_table
+from tamis.spark.sql.procedures.upkeep_calls import result_numbers
 from tamis.spark.write.spark_index import by_spark
 from tamis.table import metadata_tables
 
@@ -21,7 +21,7 @@ def _create(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
         arguments,
         "create_index",
         arguments["index"],
-        split(arguments["columns"]),
+        split_definitions(arguments["columns"]),
         arguments["build"],
         builds=True,
     )
@@ -40,12 +40,12 @@ def _drop_segments(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 
 def _list_indexes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    _, snapshot = opened(catalog, arguments)
+    _, snapshot = opened_table(catalog, arguments)
     return metadata_tables.indexes(snapshot)
 
 
 def _run(catalog: Any, arguments: dict[str, Any], verb: str, *given: Any, builds: bool = False) -> pa.Table:
-    store, snapshot = opened(catalog, arguments)
+    store, snapshot = opened_table(catalog, arguments)
     more: dict[str, Any] = {}
     if builds:
         session = catalog.bridge.active_session()
@@ -55,7 +55,7 @@ def _run(catalog: Any, arguments: dict[str, Any], verb: str, *given: Any, builds
             "run": by_spark(session),
         }
     _, done = getattr(verbs, verb)(store, snapshot, *given, **more)
-    return numbers(done.as_dict())
+    return result_numbers(done.as_dict())
 
 
 def _list(text: str | None) -> list[str] | None:

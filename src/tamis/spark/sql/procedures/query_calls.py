@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.engine.scan.report.report_text import lines
+from tamis.engine.scan.report.report_text import report_records
 from tamis.spark.sql.procedure import (
     FILTER,
     ROW_FILTER,
@@ -14,7 +14,7 @@ from tamis.spark.sql.procedure import (
     Parameter,
     Procedure,
     named_table,
-    opened,
+    opened_table,
     row_filter,
     session_options,
 )
@@ -23,12 +23,12 @@ from tamis.table import metadata_tables
 
 
 def _history(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    store, _ = opened(catalog, arguments)
+    store, _ = opened_table(catalog, arguments)
     return history(store, arguments["limit"])
 
 
 def _detail(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    return metadata_tables.detail(*opened(catalog, arguments))
+    return metadata_tables.detail(*opened_table(catalog, arguments))
 
 
 def _explain(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -36,7 +36,7 @@ def _explain(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     table = named_table(catalog, arguments)
     report = table.explain(row_filter(arguments), options=session_options(catalog.bridge))
     report.guard(arguments["max_parts"], arguments["max_bytes"])
-    return pa.Table.from_pylist(lines(report), schema=_EXPLAINED)
+    return pa.Table.from_pylist(report_records(report), schema=_EXPLAINED)
 
 
 _EXPLAINED = pa.schema(

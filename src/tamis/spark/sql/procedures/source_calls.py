@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.spark.sql.procedure import TABLE, Parameter, Procedure, named_table, new_name
-from tamis.spark.sql.procedures.upkeep_calls import numbers
+from tamis.spark.sql.procedures.upkeep_calls import result_numbers
 from tamis.table.adoption import AdoptionOptions, adopt_into
 
 
@@ -32,7 +32,7 @@ def _adopt(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 def _sync(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     given = arguments["source_options"]
     done = named_table(catalog, arguments).sync(skip_history=arguments["skip_history"], source_options=given)
-    return numbers(done.as_dict())
+    return result_numbers(done.as_dict())
 
 
 _ADOPTION = pa.schema(

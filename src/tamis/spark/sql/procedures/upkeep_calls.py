@@ -38,7 +38,7 @@ def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
         return pa.Table.from_pylist(
             [{**g, "since": g["since_micros"], "until": g["until_micros"]} for g in groups], schema=_GROUP
         )
-    return numbers(found.as_dict())
+    return result_numbers(found.as_dict())
 
 
 def _analyze(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -48,7 +48,7 @@ def _analyze(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
         max_seconds=arguments["max_seconds"],
         spark=catalog.bridge.active_session(),
     )
-    return numbers(done.as_dict())
+    return result_numbers(done.as_dict())
 
 
 def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -64,19 +64,19 @@ def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     found = named_table(catalog, arguments).vacuum(
         keep, dry_run=arguments["dry_run"], below_retention=arguments["below_retention"]
     )
-    return found.objects if arguments["dry_run"] and len(found.objects) else numbers(found.as_dict())
+    return found.objects if arguments["dry_run"] and len(found.objects) else result_numbers(found.as_dict())
 
 
 def _restore(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     table = named_table(catalog, arguments)
-    return numbers(
+    return result_numbers(
         table.restore(arguments["version"], allow_dropped_columns=arguments["allow_dropped_columns"]).as_dict()
     )
 
 
 def _verify(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     found = named_table(catalog, arguments).verify(data=arguments["data"])
-    return numbers(found.as_dict()) if found.ok else found.problems
+    return result_numbers(found.as_dict()) if found.ok else found.problems
 
 
 def _changes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -100,7 +100,7 @@ def _export(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist([{**done.as_dict(), "notes": " ".join(done.notes)}])
 
 
-def numbers(done: dict[str, Any]) -> pa.Table:
+def result_numbers(done: dict[str, Any]) -> pa.Table:
     """One row with the result of an operation. Lists are shown as their lengths."""
     return pa.Table.from_pylist([{k: len(v) if isinstance(v, list) else v for k, v in done.items()}])
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyarrow import orc
 
-from tamis.storage.files.corrupt_parts import corrupt
-from tamis.storage.files.file_source import decoding
+from tamis.storage.files.corrupt_parts import corrupt_part
+from tamis.storage.files.file_source import decoding_errors
 from tamis.storage.files.orc.stripe_excerpt import ColumnsExcerpt
 from tamis.storage.files.orc.stripe_layout import StripeLayout
 from tamis.storage.files.sealed_reader import CACHE_BYTES, Sealed
@@ -33,7 +33,7 @@ class ExcerptReader:
             excerpt = self._excerpts[key] = ColumnsExcerpt(self._layout, places)
         streams = excerpt.streams(stripes)
         data = self._source.views(excerpt.ranges(streams))
-        with decoding(self._source.ref, f"stripes {stripes}"):
+        with decoding_errors(self._source.ref, f"stripes {stripes}"):
             table = orc.ORCFile(pa.BufferReader(excerpt.file(stripes, streams, data))).read()
             batches: list[pa.RecordBatch] = table.to_batches()
         return batches
@@ -47,6 +47,6 @@ def _layout_of(source: Sealed) -> StripeLayout:
         try:
             found = StripeLayout.unpack(seal.layout, seal.blocks, seal.size)
         except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
-            raise corrupt(source.ref, f"has an unreadable layout in its seal ({error})") from error
+            raise corrupt_part(source.ref, f"has an unreadable layout in its seal ({error})") from error
         _layouts.put(key, found, found.nbytes)
     return found

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import orc
 
-from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.file_source import Stream
 from tamis.storage.files.sealed_reader import Sealed
 
@@ -24,7 +24,7 @@ class FileReader:
         with self._stream.decoding("its footer"):
             self._file = orc.ORCFile(pa.PythonFile(self._stream, mode="r"))
         if self._file.nrows != source.ref.rows or self._file.nstripes != len(source.seal.blocks):
-            raise corrupt(
+            raise corrupt_part(
                 source.ref, f"has {self._file.nrows} rows in {self._file.nstripes} stripes, other than its seal says"
             )
         self.names: Sequence[str] = self._file.schema.names

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.types import Field, Schema
-from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.named_columns import Ordinals, SealedPart
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.orc.file_reader import FileReader
@@ -101,10 +101,10 @@ class OrcPart(SealedPart):
         if not fields:
             return self._columns.batch([], [], int(sum(counts)))
         if any(f.name not in self._places for f in fields):
-            raise corrupt(self._source.ref, "lacks a column that was written")
+            raise corrupt_part(self._source.ref, "lacks a column that was written")
         batches = self._stripes.read([self._places[f.name] for f in fields], stripes)
         if [len(batch) for batch in batches] != self._stripes.rows[stripes].tolist():
-            raise corrupt(self._source.ref, f"has other rows in stripes {stripes} than its seal says")
+            raise corrupt_part(self._source.ref, f"has other rows in stripes {stripes} than its seal says")
         if taken is not None:
             batches = [b.take(pa.array(some)) for b, some in zip(batches, taken, strict=True)]
         whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)

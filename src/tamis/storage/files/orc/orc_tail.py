@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.storage.files.orc.protobuf import number, records, text
+from tamis.storage.files.orc.protobuf import bytes_field, number_field, number_records
 
 MAGIC = b"ORC"
 """The bytes before the first stripe, and in the postscript."""
@@ -55,7 +55,7 @@ def unpacked_chunks(data: memoryview, most: int) -> bytes:
     return bytes(out)
 
 
-def tail(
+def tail_bytes(
     types: Sequence[bytes], stripes: np.ndarray[Any, np.dtype[np.int64]], metadata: bytes = b"", stride: int = 0
 ) -> bytes:
     """Return metadata, footer and postscript of a file with these stripes.
@@ -68,25 +68,25 @@ def tail(
     footer = whole_chunks(
         b"".join(
             (
-                number(1, len(MAGIC)),
-                number(2, content),
-                records(3, *((at + 1, stripes[:, at]) for at in range(5))).tobytes(),
-                *(text(4, one) for one in types),
-                number(6, int(stripes[:, 4].sum())),
-                number(8, stride),
-                number(9, _CPP_WRITER),
+                number_field(1, len(MAGIC)),
+                number_field(2, content),
+                number_records(3, *((at + 1, stripes[:, at]) for at in range(5))).tobytes(),
+                *(bytes_field(4, one) for one in types),
+                number_field(6, int(stripes[:, 4].sum())),
+                number_field(8, stride),
+                number_field(9, _CPP_WRITER),
             )
         )
     )
     postscript = b"".join(
         (
-            number(1, len(footer)),
-            number(2, _ZSTD),
-            number(3, BLOCK),
-            text(4, _VERSION),
-            number(5, len(metadata)),
-            number(6, _WRITER_VERSION),
-            text(8000, MAGIC),
+            number_field(1, len(footer)),
+            number_field(2, _ZSTD),
+            number_field(3, BLOCK),
+            bytes_field(4, _VERSION),
+            number_field(5, len(metadata)),
+            number_field(6, _WRITER_VERSION),
+            bytes_field(8000, MAGIC),
         )
     )
     return b"".join((metadata, footer, postscript, bytes([len(postscript)])))

@@ -17,8 +17,8 @@ from tamis.core.stats.columns.tally import Extremes
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.sizes import SIZES
 from tamis.storage.files.file_seal import SealingSink, Summary
-from tamis.storage.files.orc.orc_tail import MAGIC, compressed_chunks, tail
-from tamis.storage.files.orc.stripe_encoding import STRIDE, Stripe, dictionary_threshold, encode, types_of
+from tamis.storage.files.orc.orc_tail import MAGIC, compressed_chunks, tail_bytes
+from tamis.storage.files.orc.stripe_encoding import STRIDE, Stripe, dictionary_threshold, encode_stripe, types_of
 from tamis.storage.files.orc.stripe_layout import StripeLayout
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 from tamis.storage.files.shredded_leaves import LEAVES
@@ -77,7 +77,7 @@ class OrcPartWriter:
     def _write_stripe(self, table: pa.Table) -> None:
         if self._threshold is None:
             self._threshold = dictionary_threshold(table)
-        self._types, data, stripe = encode(table, self._threshold)
+        self._types, data, stripe = encode_stripe(table, self._threshold)
         self._sink.write(data)
         self._stripes.append(stripe)
 
@@ -87,7 +87,7 @@ class OrcPartWriter:
         sizes = np.array([(0, *s.lengths, s.rows) for s in self._stripes], dtype=np.int64).reshape(-1, 5)
         sizes[:, 0] = len(MAGIC) + np.cumsum(sizes[:, 1:4].sum(axis=1)) - sizes[:, 1:4].sum(axis=1)
         metadata = compressed_chunks(b"".join(s.statistics for s in self._stripes))
-        self._sink.write(tail(self._types, sizes, metadata, STRIDE))
+        self._sink.write(tail_bytes(self._types, sizes, metadata, STRIDE))
         layout = StripeLayout.of(self._types, self._stripes).pack()
         leaves = (notes or {}).get(LEAVES, "")
         return self._sink.seal(self._summary, self._options, self._spans, leaves, layout=layout)

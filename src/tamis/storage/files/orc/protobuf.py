@@ -1,7 +1,7 @@
 """Protocol Buffers' wire format, as far as ORC's metadata needs it.
 
-``fields`` reads any message; the others make messages. Numbers in records that are made for many streams at once
-have a fixed width: a decoder accepts a number with leading zeros.
+``message_fields`` reads any message; the others make messages. Numbers in records that are made for many streams at
+once have a fixed width: a decoder accepts a number with leading zeros.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDE = 9
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-def fields(message: bytes) -> Iterator[tuple[int, Any]]:
+def message_fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Yield field number and value: an int, or bytes. Raises ``ValueError`` if ``message`` is cut or not one."""
     at, end = 0, len(message)
     try:
@@ -66,7 +66,7 @@ def packed_numbers(value: bytes) -> list[int]:
     return found
 
 
-def varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -75,13 +75,13 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def number(field: int, value: int) -> bytes:
-    return varint(field << 3 | _VARINT) + varint(value)
+def number_field(field: int, value: int) -> bytes:
+    return encode_varint(field << 3 | _VARINT) + encode_varint(value)
 
 
-def text(field: int, value: bytes) -> bytes:
+def bytes_field(field: int, value: bytes) -> bytes:
     """Return a field of bytes, a text or a message."""
-    return varint(field << 3 | _BYTES) + varint(len(value)) + value
+    return encode_varint(field << 3 | _BYTES) + encode_varint(len(value)) + value
 
 
 def wide(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -92,7 +92,7 @@ def wide(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return out
 
 
-def records(field: int, *columns: tuple[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def number_records(field: int, *columns: tuple[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return messages of numbers, one row each, all of the same length; ``columns`` are (field, values)."""
     body = 1 + WIDE
     out = np.empty((len(columns[0][1]), 2 + body * len(columns)), dtype=np.uint8)

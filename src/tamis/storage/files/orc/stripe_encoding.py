@@ -14,7 +14,7 @@ from pyarrow import orc
 
 from tamis.errors import InvalidInput
 from tamis.storage.files.orc.orc_tail import BLOCK, unpacked_chunks
-from tamis.storage.files.orc.protobuf import fields
+from tamis.storage.files.orc.protobuf import message_fields
 
 _MOST_METADATA = 2**30
 STRIDE = 10_000
@@ -61,7 +61,7 @@ def types_of(table: pa.Table) -> list[bytes]:
     return _Written(table, _DICTIONARY).types
 
 
-def encode(table: pa.Table, threshold: float) -> tuple[list[bytes], memoryview, Stripe]:
+def encode_stripe(table: pa.Table, threshold: float) -> tuple[list[bytes], memoryview, Stripe]:
     """Return the types of the columns (``types_of``), the stripe's bytes, and their description."""
     file = _Written(table, threshold)
     if len(file.stripes) != 1:
@@ -75,14 +75,14 @@ def encode(table: pa.Table, threshold: float) -> tuple[list[bytes], memoryview, 
     end = start + index + content + footer
     kinds, columns, sizes, encodings, dictionaries = [], [], [], [], []
     zone = b""
-    for at, value in fields(unpacked_chunks(file.data[end - footer : end], _MOST_METADATA)):
+    for at, value in message_fields(unpacked_chunks(file.data[end - footer : end], _MOST_METADATA)):
         if at == 1:
-            stream = dict(fields(value))
+            stream = dict(message_fields(value))
             kinds.append(stream.get(1, 0))
             columns.append(stream.get(2, 0))
             sizes.append(stream.get(3, 0))
         elif at == 2:
-            encoding = dict(fields(value))
+            encoding = dict(message_fields(value))
             encodings.append(encoding.get(1, 0))
             dictionaries.append(encoding.get(2, 0))
         elif at == 3:
@@ -110,9 +110,9 @@ class _Written:
             writer.write(table)
         self.data = memoryview(sink.getvalue()).cast("B")
         end = len(self.data) - 1 - self.data[-1]
-        postscript = dict(fields(bytes(self.data[end:-1])))
+        postscript = dict(message_fields(bytes(self.data[end:-1])))
         start = end - postscript[1]
-        footer = list(fields(unpacked_chunks(self.data[start:end], _MOST_METADATA)))
+        footer = list(message_fields(unpacked_chunks(self.data[start:end], _MOST_METADATA)))
         self.types = [value for at, value in footer if at == 4]
-        self.stripes: list[dict[int, int]] = [dict(fields(value)) for at, value in footer if at == 3]
+        self.stripes: list[dict[int, int]] = [dict(message_fields(value)) for at, value in footer if at == 3]
         self.statistics = unpacked_chunks(self.data[start - postscript[5] : start], _MOST_METADATA)

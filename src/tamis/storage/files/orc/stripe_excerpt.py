@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.storage.files.orc.orc_tail import MAGIC, tail, whole_chunks
-from tamis.storage.files.orc.protobuf import fields, packed_numbers, records, text, varint
+from tamis.storage.files.orc.orc_tail import MAGIC, tail_bytes, whole_chunks
+from tamis.storage.files.orc.protobuf import bytes_field, encode_varint, message_fields, number_records, packed_numbers
 from tamis.storage.files.orc.stripe_layout import Numbers, StripeLayout
 
 _INDEXES = (6, 7, 8)
@@ -54,7 +54,7 @@ class ColumnsExcerpt:
         """Return the ORC file; ``data`` are the bytes of ``ranges(streams)``, in order."""
         layout = self._layout
         every = np.concatenate([np.zeros(0, dtype=np.int64), *streams])
-        described = records(1, (1, layout.kinds[every]), (2, self._columns[every]), (3, layout.sizes[every]))
+        described = number_records(1, (1, layout.kinds[every]), (2, self._columns[every]), (3, layout.sizes[every]))
         cuts = np.cumsum([0, *(len(some) for some in streams)])
         sizes = np.diff(np.concatenate([[0], np.cumsum(layout.sizes[every])])[cuts])
         encodings = self._encodings(stripes)
@@ -70,15 +70,15 @@ class ColumnsExcerpt:
             pieces += [*data[at:end], footer]
             info[n] = offset, 0, sizes[n], len(footer), layout.rows[stripe]
             offset, at = offset + int(sizes[n]) + len(footer), end
-        pieces.append(tail(self._types, info))
+        pieces.append(tail_bytes(self._types, info))
         return b"".join(pieces)
 
     def _encodings(self, stripes: Sequence[int]) -> list[bytes]:
         """Return what the footers of these stripes say of their columns."""
         grid = np.ix_(np.array(stripes, dtype=np.int64), self._ids)
         kinds, sizes = self._layout.encodings[grid], self._layout.dictionaries[grid]
-        described = records(2, (1, kinds.ravel()), (2, sizes.ravel())).tobytes()
-        size, zone = len(described) // max(len(stripes), 1), text(3, self._layout.zone)
+        described = number_records(2, (1, kinds.ravel()), (2, sizes.ravel())).tobytes()
+        size, zone = len(described) // max(len(stripes), 1), bytes_field(3, self._layout.zone)
         return [described[n * size : (n + 1) * size] + zone for n in range(len(stripes))]
 
 
@@ -90,20 +90,22 @@ def _types(layout: StripeLayout, chosen: Sequence[tuple[int, int]]) -> list[byte
         start = 1 + len(found)
         starts.append(start)
         found += [_moved(layout.types[at], start - first) for at in range(first, end)]
-    names = (text(3, _NAMES.format(place).encode()) for place in range(len(chosen)))
-    root = b"".join((b"\x08\x0c", text(2, b"".join(varint(at) for at in starts)), *names))
+    names = (bytes_field(3, _NAMES.format(place).encode()) for place in range(len(chosen)))
+    root = b"".join((b"\x08\x0c", bytes_field(2, b"".join(encode_varint(at) for at in starts)), *names))
     return [root, *found]
 
 
 def _moved(message: bytes, by: int) -> bytes:
     """Return a type whose children have ids that are larger by ``by``."""
-    if not by or not any(at == 2 for at, _ in fields(message)):
+    if not by or not any(at == 2 for at, _ in message_fields(message)):
         return message
     parts: list[bytes] = []
-    for at, value in fields(message):
+    for at, value in message_fields(message):
         if at == 2:
             below = packed_numbers(value) if isinstance(value, bytes) else [value]
-            parts.append(text(2, b"".join(varint(child + by) for child in below)))
+            parts.append(bytes_field(2, b"".join(encode_varint(child + by) for child in below)))
         else:
-            parts.append(text(at, value) if isinstance(value, bytes) else varint(at << 3) + varint(value))
+            parts.append(
+                bytes_field(at, value) if isinstance(value, bytes) else encode_varint(at << 3) + encode_varint(value)
+            )
     return b"".join(parts)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tamis.core.types.bounded_decoding import read_stream
 from tamis.storage.files.orc.orc_tail import MAGIC
-from tamis.storage.files.orc.protobuf import fields, packed_numbers
+from tamis.storage.files.orc.protobuf import message_fields, packed_numbers
 from tamis.storage.files.orc.stripe_encoding import Stripe
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -152,7 +152,7 @@ class StripeLayout:
     def top_columns(self) -> list[tuple[int, int]]:
         """The type ids of each top-level column and all below it, as (first, last + 1)."""
         first: list[int] = []
-        for at, value in fields(self.types[0]):
+        for at, value in message_fields(self.types[0]):
             if at == 2:
                 first += packed_numbers(value) if isinstance(value, bytes) else [value]
         return list(zip(first, [*first[1:], len(self.types)], strict=True))
@@ -160,4 +160,4 @@ class StripeLayout:
     @cached_property
     def names(self) -> list[str]:
         """The names of the top-level columns."""
-        return [value.decode() for at, value in fields(self.types[0]) if at == 3]
+        return [value.decode() for at, value in message_fields(self.types[0]) if at == 3]

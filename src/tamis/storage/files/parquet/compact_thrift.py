@@ -20,7 +20,7 @@ _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _STOP = b"\x00"
 
 
-def varint(value: int) -> bytes:
+def thrift_varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -30,11 +30,11 @@ def varint(value: int) -> bytes:
 
 
 def _number(value: int) -> bytes:
-    return varint(value << 1)  # zigzag encoding of a non-negative number
+    return thrift_varint(value << 1)  # zigzag encoding of a non-negative number
 
 
 def _header(kind: int, size: int) -> bytes:
-    return bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
+    return bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + thrift_varint(size)
 
 
 @lru_cache(4096)
@@ -49,7 +49,7 @@ def _constant(kind: str, name: str, codec: str) -> bytes:
         + encodings
         + bytes([0x10 | _LIST])
         + _header(_BINARY, 1)
-        + varint(len(text))
+        + thrift_varint(len(text))
         + text
         + bytes([0x10 | _I32])
         + _number(_CODECS[codec])

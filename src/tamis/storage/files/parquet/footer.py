@@ -15,8 +15,8 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.storage.files.corrupt_parts import corrupt
-from tamis.storage.files.file_source import PartSource, twice
+from tamis.storage.files.corrupt_parts import corrupt_part
+from tamis.storage.files.file_source import PartSource, read_twice
 from tamis.storage.files.parquet.index_checksum import index_checksum
 from tamis.storage.files.parquet.parquet_writer import PART_ID
 from tamis.storage.files.protocol import PartRef
@@ -52,7 +52,7 @@ def footer_of(source: PartSource) -> Footer:
     """
     found = _cache.get(source.key)
     if found is None:
-        footer, mark = twice(lambda: _read(source), source)
+        footer, mark = read_twice(lambda: _read(source), source)
         _cache.put(source.key, _Remembered(footer, source.ref, mark), footer.serialized_size)
         return footer
     source.expect(*found.mark)
@@ -71,7 +71,7 @@ def check_end(source: PartSource) -> bool:
     wanted = source.ref.footer_checksum
     footer = _footer_bytes(source)
     if wanted is None or zlib.crc32(footer) != wanted:
-        twice(lambda: _read(source), source)
+        read_twice(lambda: _read(source), source)
         return False
     found = index_checksum(footer)
     if found is None or found.length + len(footer) > source.ref.bytes:
@@ -93,21 +93,21 @@ def _read(source: PartSource) -> tuple[Footer, tuple[int, bytes]]:
     ref = source.ref
     tail = source.tail(TAIL)
     if len(tail) < 12 or tail[-4:] != _MAGIC:
-        raise corrupt(ref, f"does not end as a Parquet file of {ref.bytes} bytes does")
+        raise corrupt_part(ref, f"does not end as a Parquet file of {ref.bytes} bytes does")
     length = int.from_bytes(tail[-8:-4], "little") + 8
     if length > ref.bytes:
-        raise corrupt(ref, "has a footer that is longer than the file")
+        raise corrupt_part(ref, "has a footer that is longer than the file")
     if length > len(tail):
         tail = source.tail(length)
     if len(tail) == ref.bytes and ref.checksum is not None and zlib.crc32(tail) != ref.checksum:
-        raise corrupt(ref, "does not have the checksum that was committed", "CHECKSUM")
+        raise corrupt_part(ref, "does not have the checksum that was committed", "CHECKSUM")
     try:
         footer = pq.read_metadata(pa.BufferReader(tail))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise corrupt(ref, f"has an unreadable footer ({error})") from error
+        raise corrupt_part(ref, f"has an unreadable footer ({error})") from error
     _check(footer, source)  # before the checksum, because it gives a more specific error
     if ref.footer_checksum is not None and zlib.crc32(tail[len(tail) - length :]) != ref.footer_checksum:
-        raise corrupt(ref, "does not have the footer that was committed", "CHECKSUM")
+        raise corrupt_part(ref, "does not have the footer that was committed", "CHECKSUM")
     return footer, _mark(tail[len(tail) - length :], footer, ref)
 
 
@@ -123,9 +123,11 @@ def _check(footer: Footer, source: PartSource) -> None:
     ref = source.ref
     said = (footer.metadata or {}).get(PART_ID.encode())
     if said is not None and ref.source is None and said.decode("utf-8", "replace") not in source.names:
-        raise corrupt(ref, f"was replaced: the file there is part {said.decode('utf-8', 'replace')}", "PART_REPLACED")
+        raise corrupt_part(
+            ref, f"was replaced: the file there is part {said.decode('utf-8', 'replace')}", "PART_REPLACED"
+        )
     if footer.num_rows != ref.rows:
-        raise corrupt(ref, f"has {footer.num_rows} rows instead of {ref.rows}")
+        raise corrupt_part(ref, f"has {footer.num_rows} rows instead of {ref.rows}")
     blocks = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
     if (ref.blocks and blocks != ref.blocks) or sum(blocks) != ref.rows:
-        raise corrupt(ref, "has other blocks than were committed")
+        raise corrupt_part(ref, "has other blocks than were committed")

@@ -13,13 +13,13 @@ import pyarrow as pa
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Source
-from tamis.storage.files.column_conversion import convert
+from tamis.storage.files.column_conversion import convert_array
 from tamis.storage.files.constant_columns import constant_columns, constant_statistics
 from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.parquet.footer import Footer, footer_of
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
 from tamis.storage.files.parquet.foreign_statistics import group_statistics
-from tamis.storage.files.parquet.legacy_calendar import legacy_calendar, rebased
+from tamis.storage.files.parquet.legacy_calendar import legacy_calendar, rebase_dates
 from tamis.storage.files.parquet.page_offsets import Pages
 from tamis.storage.files.parquet.parquet_part import Ordinals, ParquetPart, Shape
 from tamis.storage.files.protocol import PartRef, Piece
@@ -117,5 +117,5 @@ class ForeignParquetPart(ParquetPart):
     def _typed(self, column_id: int, array: pa.Array) -> pa.Array:
         known = self._schema.by_id[column_id]
         if self._calendar:
-            array = rebased(array, self._calendar, f"Column {known.name!r} of {self._ref.path}")
-        return convert(array, self._layout.prune(known, array.type, self._names), self._names)
+            array = rebase_dates(array, self._calendar, f"Column {known.name!r} of {self._ref.path}")
+        return convert_array(array, self._layout.prune(known, array.type, self._names), self._names)

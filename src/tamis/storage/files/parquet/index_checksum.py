@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tamis.storage.files.parquet.compact_thrift import varint
+from tamis.storage.files.parquet.compact_thrift import thrift_varint
 
 INDEX_CHECKSUM = "tamis.index_crc32"
 """Key of the footer's note.
@@ -23,7 +23,7 @@ UNFILLED = "-" * 16
 """The value of a note that is filled in later."""
 _BINARY = b"\x18"
 """The header of the next field in Thrift's compact protocol, if it holds bytes, whose number follows."""
-_VALUE = INDEX_CHECKSUM.encode() + _BINARY + varint(len(UNFILLED))
+_VALUE = INDEX_CHECKSUM.encode() + _BINARY + thrift_varint(len(UNFILLED))
 """The bytes before the note's value."""
 
 
@@ -45,12 +45,12 @@ def checksum_note(index: bytes) -> str:
     return f"{zlib.crc32(index):08x}{len(index):08x}"
 
 
-def filled(footer: bytes, notes: Mapping[str, str]) -> bytes:
+def filled_footer(footer: bytes, notes: Mapping[str, str]) -> bytes:
     """Return the footer with these values of its notes in the place of ``UNFILLED``."""
     for key, value in notes.items():
-        unfilled = varint(len(UNFILLED)) + UNFILLED.encode()
+        unfilled = thrift_varint(len(UNFILLED)) + UNFILLED.encode()
         at = footer.rindex(key.encode() + _BINARY + unfilled) + len(key.encode() + _BINARY)
-        footer = footer[:at] + varint(len(value)) + value.encode() + footer[at + len(unfilled) :]
+        footer = footer[:at] + thrift_varint(len(value)) + value.encode() + footer[at + len(unfilled) :]
     return footer[:-8] + (len(footer) - 8).to_bytes(4, "little") + footer[-4:]
 
 

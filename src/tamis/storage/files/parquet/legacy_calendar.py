@@ -51,7 +51,7 @@ def legacy_calendar(notes: Mapping[bytes, bytes] | None) -> LegacyCalendar:
     )
 
 
-def rebased(array: pa.Array, calendar: LegacyCalendar, path: str) -> pa.Array:
+def rebase_dates(array: pa.Array, calendar: LegacyCalendar, path: str) -> pa.Array:
     """Return a column with the dates that its writer meant.
 
     Raises ``InvalidInput`` (``LEGACY_CALENDAR``) for a time before 1900.
@@ -63,16 +63,16 @@ def rebased(array: pa.Array, calendar: LegacyCalendar, path: str) -> pa.Array:
         _check_times(array, path)
         return array
     if pa.types.is_struct(kind):
-        children = [rebased(array.field(at), calendar, path) for at in range(kind.num_fields)]
+        children = [rebase_dates(array.field(at), calendar, path) for at in range(kind.num_fields)]
         fields = [f.with_type(child.type) for f, child in zip(kind, children, strict=True)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null() if array.null_count else None)
     if pa.types.is_map(kind):
-        keys, items = rebased(array.keys, calendar, path), rebased(array.items, calendar, path)
+        keys, items = rebase_dates(array.keys, calendar, path), rebase_dates(array.items, calendar, path)
         fields = [kind.key_field.with_type(keys.type), kind.item_field.with_type(items.type)]
         return over_values(array, pa.map_(*fields), pa.StructArray.from_arrays([keys, items], fields=fields))
     if pa.types.is_nested(kind):
         array = plain_list(array)
-        values = rebased(array.values, calendar, path)
+        values = rebase_dates(array.values, calendar, path)
         return over_values(array, pa.list_(array.type.value_field.with_type(values.type)), values)
     return array
 

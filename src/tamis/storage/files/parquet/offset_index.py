@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.storage.files.parquet.compact_thrift import varint
+from tamis.storage.files.parquet.compact_thrift import thrift_varint
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -30,7 +30,7 @@ def page_starts(index: bytes, first: int, chunks: int) -> Ordinals | None:
     Returns None if ``index`` has another form. It is searched from the end, because the column indexes before hold
     values of the table, which may look like anything.
     """
-    begins = bytes([_OFFSET]) + varint(first << 1) + bytes([_SIZE])
+    begins = bytes([_OFFSET]) + thrift_varint(first << 1) + bytes([_SIZE])
     at = index.rfind(begins)
     while at >= 0:
         for header in (2, 3, 4):  # bytes: the field, the list's type, and the number of pages if it is large

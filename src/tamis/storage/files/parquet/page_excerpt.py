@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from tamis.cost_model import COSTS
 from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
-from tamis.storage.files.parquet.page_offsets import Chunk, Octets, Ordinals, Pages, excerpt
+from tamis.storage.files.parquet.page_offsets import Chunk, Octets, Ordinals, Pages, excerpt_file
 
 WORTH = COSTS.excerpt_page_share
 """Share of the pages above which whole chunks are read instead, because an excerpt costs a copy."""
@@ -165,7 +165,9 @@ def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence
         places = [column.groups[number] for column in columns]
         groups.append((rows, [(fetched[d] if d >= 0 else b"", fetched[a:z]) for d, a, z in places]))
     file = pq.ParquetFile(
-        pa.BufferReader(excerpt([column.field for column in columns], [column.codec for column in columns], groups)),
+        pa.BufferReader(
+            excerpt_file([column.field for column in columns], [column.codec for column in columns], groups)
+        ),
         read_dictionary=[column.field.name for column in columns if column.text],
         pre_buffer=False,
         page_checksum_verification=True,

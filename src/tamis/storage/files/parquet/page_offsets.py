@@ -131,7 +131,7 @@ def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int) -> Ordinals:
     return counts
 
 
-def excerpt(
+def excerpt_file(
     fields: Sequence[pa.Field],
     codecs: Sequence[str],
     groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]],

@@ -14,9 +14,9 @@ from tamis.core.stats.columns.page_statistics import NOTE, pages_of
 from tamis.core.types import STRING, Schema
 from tamis.core.types.dictionary_arrays import DICTIONARY_TEXT
 from tamis.sizes import SIZES
-from tamis.storage.files.column_conversion import Names, convert
-from tamis.storage.files.corrupt_parts import corrupt
-from tamis.storage.files.file_source import PartSource, Stream, twice
+from tamis.storage.files.column_conversion import Names, convert_array
+from tamis.storage.files.corrupt_parts import corrupt_part
+from tamis.storage.files.file_source import PartSource, Stream, read_twice
 from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.dictionary_texts import dictionary_values, is_dictionary_text, plain_values
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
@@ -25,7 +25,7 @@ from tamis.storage.files.parquet.page_offsets import Pages, runs_in
 from tamis.storage.files.parquet.row_group_statistics import block_statistics
 from tamis.storage.files.parquet.view_types import without_views
 from tamis.storage.files.protocol import IoCounters, PartRef, Piece
-from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_in
+from tamis.storage.files.shredded_leaves import LEAVES, Leaf, leaves_in, with_leaves
 from tamis.storage.object_store.lru_cache import LruCache
 
 PIECE_ROWS = SIZES.piece_rows
@@ -50,7 +50,7 @@ def open_parquet(store: Any, ref: PartRef, schema: Schema) -> ParquetPart:
     source = PartSource(store, ref)
     footer = footer_of(source)
     leaves = leaves_in((footer.metadata or {}).get(LEAVES.encode(), b"").decode("utf-8", "replace"))
-    return ParquetPart(source, extended(schema, leaves), footer, leaves)
+    return ParquetPart(source, with_leaves(schema, leaves), footer, leaves)
 
 
 class Shape:
@@ -190,7 +190,7 @@ class ParquetPart:
         )
         if plan is None:
             return self._decode(leaves, blocks, taken)
-        arrays = twice(lambda: self._excerpt(plan, blocks), self._source)
+        arrays = read_twice(lambda: self._excerpt(plan, blocks), self._source)
         found = {i: self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
         rest = [at for at in leaves if at not in plan.leaves]
         if rest:
@@ -212,7 +212,7 @@ class ParquetPart:
         length = int(self._rows[blocks].sum())
         if not leaves:
             return _no_columns(length if taken is None else len(taken))
-        table = twice(lambda: self._chunked(leaves, blocks, length), self._source)
+        table = read_twice(lambda: self._chunked(leaves, blocks, length), self._source)
         tops = self._layout.tops(leaves)
         with self._stream.decoding(f"blocks {blocks}"):
             arrays = [
@@ -234,7 +234,7 @@ class ParquetPart:
         finally:
             self._ranges.forget()
         if len(table) != length:
-            raise corrupt(self._ref, f"has blocks of {len(table)} rows where {length} were said")
+            raise corrupt_part(self._ref, f"has blocks of {len(table)} rows where {length} were said")
         return table
 
     def _reading(self, leaves: Sequence[int], blocks: list[int]) -> pq.ParquetFile:
@@ -255,7 +255,9 @@ class ParquetPart:
     def _typed(self, column_id: int, array: pa.Array) -> pa.Array:
         known = self._schema.by_id.get(column_id)
         return (
-            array if known is None else convert(array, self._layout.prune(known, array.type, self._names), self._names)
+            array
+            if known is None
+            else convert_array(array, self._layout.prune(known, array.type, self._names), self._names)
         )
 
     def _range(self, block: int, leaf: int) -> tuple[int, int]:
@@ -281,7 +283,7 @@ class _Ranges:
         spans: list[tuple[int, int]] = []
         for offset, length in sorted(ranges):
             if offset < 0 or offset + length > ref.bytes:
-                raise corrupt(ref, "has a footer that points outside of the file")
+                raise corrupt_part(ref, "has a footer that points outside of the file")
             if spans and offset <= spans[-1][0] + spans[-1][1]:
                 spans[-1] = (spans[-1][0], max(spans[-1][1], offset + length - spans[-1][0]))
             else:

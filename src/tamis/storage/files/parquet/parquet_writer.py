@@ -21,7 +21,7 @@ from tamis.core.types.arrow import from_arrow_schema
 from tamis.storage.files.checksummed_file import BUFFER_BYTES, ChecksumSink
 from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.encoding import Encodings
-from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNFILLED, checksum_note, filled, split_end
+from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNFILLED, checksum_note, filled_footer, split_end
 from tamis.storage.files.parquet.offset_index import page_starts
 from tamis.storage.files.parquet.page_offsets import PAGES, note_of
 from tamis.storage.files.parquet.row_group_statistics import extremes_of, plain_leaves
@@ -84,7 +84,7 @@ class ParquetPartWriter:
         self._writer.close()
         self._stream.flush()
         index, footer = split_end(self._sink.held)
-        footer = filled(footer, {key: self._note(key, index) for key in later})
+        footer = filled_footer(footer, {key: self._note(key, index) for key in later})
         self._sink.release(index + footer)
         self._sink.commit()
         return WrittenFile(self._sink.size, self._sink.checksum, zlib.crc32(footer), tuple(self._blocks))

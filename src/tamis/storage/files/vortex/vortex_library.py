@@ -9,7 +9,7 @@ import pyarrow as pa
 from tamis.errors import InvalidInput
 
 
-def vortex() -> Any:
+def import_vortex() -> Any:
     """Return the module. Raises ``InvalidInput`` (``MISSING_PACKAGE``) if it is not installed."""
     try:
         import vortex as module
@@ -23,7 +23,7 @@ def vortex() -> Any:
     return module
 
 
-def keep(data_type: pa.DataType) -> pa.DataType:
+def vortex_storage_type(data_type: pa.DataType) -> pa.DataType:
     """Return the type in which an atomic type is stored: Vortex has no intervals."""
     return pa.int64() if pa.types.is_duration(data_type) else data_type
 
@@ -31,4 +31,4 @@ def keep(data_type: pa.DataType) -> pa.DataType:
 def check_vortex(schema: pa.Schema) -> None:
     """Raise ``InvalidInput`` if a table of this schema cannot be written or read here."""
     del schema  # every type is supported
-    vortex()
+    import_vortex()

@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_type
-from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.file_source import Stream
 from tamis.storage.files.named_columns import Ordinals, SealedPart
 from tamis.storage.files.protocol import PartRef, Piece
 from tamis.storage.files.sealed_reader import Sealed, open_sealed
 from tamis.storage.files.stored_values import stored_type
-from tamis.storage.files.vortex.vortex_library import keep, vortex
+from tamis.storage.files.vortex.vortex_library import import_vortex, vortex_storage_type
 from tamis.storage.object_store.lru_cache import LruCache
 
 CACHE_BYTES = 64 * 2**20
@@ -39,7 +39,7 @@ def open_vortex(store: Any, ref: PartRef, schema: Schema) -> VortexPart:
 
     Raises ``CorruptData``, and ``InvalidInput`` without the library.
     """
-    vortex()
+    import_vortex()
     return VortexPart(open_sealed(store, ref), schema)
 
 
@@ -50,7 +50,7 @@ class VortexPart(SealedPart):
         super().__init__(source, schema)
         seal, starts = source.seal, self._columns.starts
         if seal.tails and len(seal.tails) != len(seal.spans):
-            raise corrupt(source.ref, f"has {len(seal.tails)} tails of {len(seal.spans)} files")
+            raise corrupt_part(source.ref, f"has {len(seal.tails)} tails of {len(seal.spans)} files")
         if seal.tails:
             begins = (0, *seal.spans[:-1])
             files = zip(begins, seal.spans, starts[:-1], starts[1:], seal.tails, strict=True)
@@ -153,7 +153,7 @@ class _File:
         return self._opened
 
     def _open(self) -> Any:
-        ref, module = self._source.ref, vortex()
+        ref, module = self._source.ref, import_vortex()
         key = (*self._source.key, self._source.seal.crcs[-1:].tobytes(), self._begin)
         shared: dict[str, Any] = {}
         if not self._tail and hasattr(module, "SegmentCache"):
@@ -162,7 +162,7 @@ class _File:
             file = module.open_readable(self._stream, footer=_footers.get(key), **shared)
             _footers.put(key, file.footer, len(self._tail) or _UNKNOWN_TAIL)
         if len(file) != self.end - self.first:
-            raise corrupt(ref, f"has {len(file)} rows instead of {self.end - self.first} from row {self.first}")
+            raise corrupt_part(ref, f"has {len(file)} rows instead of {self.end - self.first} from row {self.first}")
         return file
 
     def read(self, fields: Sequence[Field], span: tuple[int, int], rows: Ordinals | None) -> list[pa.Array]:
@@ -173,12 +173,12 @@ class _File:
                 scan = file.to_repeated_scan(names)
                 found = scan.execute(row_range=(span[0] - self.first, span[1] - self.first))
                 return self._arrays(fields, found, span[1] - span[0])
-            indices = vortex().array(pa.array((rows - self.first).astype(np.uint64)))
+            indices = import_vortex().array(pa.array((rows - self.first).astype(np.uint64)))
             return self._arrays(fields, file.scan(names, indices=indices), len(rows))
 
     def _arrays(self, fields: Sequence[Field], found: Any, length: int) -> list[pa.Array]:
-        kinds = [pa.field(f.name, stored_type(to_arrow_type(f.type), keep)) for f in fields]
+        kinds = [pa.field(f.name, stored_type(to_arrow_type(f.type), vortex_storage_type)) for f in fields]
         array = found.to_arrow_array(arrow_type=pa.struct(kinds), combine_chunks=True)
         if len(array) != length:
-            raise corrupt(self._source.ref, f"gave {len(array)} rows where {length} were asked for")
+            raise corrupt_part(self._source.ref, f"gave {len(array)} rows where {length} were asked for")
         return [array.field(at) for at in range(len(fields))]

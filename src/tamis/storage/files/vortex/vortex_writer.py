@@ -25,7 +25,7 @@ from tamis.storage.files.protocol import WriteOptions, WrittenFile
 from tamis.storage.files.shredded_leaves import LEAVES
 from tamis.storage.files.stored_values import as_stored, stored_schema
 from tamis.storage.files.vortex.file_tail import tail_length
-from tamis.storage.files.vortex.vortex_library import keep, vortex
+from tamis.storage.files.vortex.vortex_library import import_vortex, vortex_storage_type
 
 _WAITING = 2
 """Blocks that may wait for the library."""
@@ -37,10 +37,10 @@ class VortexPartWriter:
     """One Vortex file. Void columns are not stored: they read as missing, which is NULL."""
 
     def __init__(self, target: Any, schema: pa.Schema, options: WriteOptions) -> None:
-        vortex()
+        import_vortex()
         self._sink, self._options = SealingSink(target), options
         self._summary = Summary(from_arrow_schema(schema))
-        self._schema = stored_schema(schema, keep)
+        self._schema = stored_schema(schema, vortex_storage_type)
         self._kept = [at for at, f in enumerate(schema) if not pa.types.is_null(f.type)]
         self._folder = Path(tempfile.mkdtemp(prefix="tamis-vortex-"))
         self._feed = _Feed()
@@ -89,7 +89,7 @@ class VortexPartWriter:
         path = self._folder / "block.vortex"
         try:
             for batch in self._feed:
-                vortex().io.write(pa.RecordBatchReader.from_batches(self._schema, [batch]), str(path))
+                import_vortex().io.write(pa.RecordBatchReader.from_batches(self._schema, [batch]), str(path))
                 file = path.read_bytes()
                 self._sink.write(file)
                 self._ends.append(self._sink.size)

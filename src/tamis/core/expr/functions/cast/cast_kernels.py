@@ -14,18 +14,18 @@ from tamis.core.expr.arrow_values import (
     Evaluated,
     Mask,
     Numbers,
-    blank,
-    build,
-    fitted,
-    nulls,
-    outcome,
-    raw,
+    build_array,
+    fit_decimal,
+    mode_outcome,
+    null_mask,
+    null_where,
+    stored_numbers,
     wide_decimal,
 )
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.functions.cast import cast_text
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE
-from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
+from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone_named
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.types import (
     BINARY,
@@ -68,28 +68,30 @@ _UNITS = {"day": DAY, "hour": HOUR, "minute": MINUTE, "second": 1}
 def _interval(call: Call, x: Datum) -> Evaluated:
     """Cut an interval off behind the last field of the target, towards zero."""
     assert isinstance(call.type, DayTimeInterval)
-    unit, values = _UNITS[call.type.end], raw(x)
-    return Evaluated(x if unit == 1 else build(values - np.fmod(values, unit), nulls(x), to_arrow_type(call.type)))
+    unit, values = _UNITS[call.type.end], stored_numbers(x)
+    return Evaluated(
+        x if unit == 1 else build_array(values - np.fmod(values, unit), null_mask(x), to_arrow_type(call.type))
+    )
 
 
 def _number(call: Call, x: Datum) -> Evaluated:
     """Cast between integers, floats and booleans."""
     source, target, mode = call.args[0].type, call.type, call.mode
-    values, null = raw(x), nulls(x)
+    values, null = stored_numbers(x), null_mask(x)
     if target == BOOLEAN:
-        return Evaluated(build(values != 0, null, pa.bool_()))
+        return Evaluated(build_array(values != 0, null, pa.bool_()))
     arrow = to_arrow_type(target)
     dtype = arrow.to_pandas_dtype()
     if target in FLOATS or source == BOOLEAN:
         with np.errstate(over="ignore", invalid="ignore"):
-            return Evaluated(build(values.astype(dtype), null, arrow))
+            return Evaluated(build_array(values.astype(dtype), null, arrow))
     least, greatest = LIMITS[target]  # type: ignore[index]
     if source in FLOATS:
         return _from_float(values, null, call)
     bad = (values < least) | (values > greatest) if LIMITS[source][0] < least else None  # type: ignore[index]
     if mode is Mode.LEGACY:
-        return Evaluated(build(values.astype(dtype), null, arrow))
-    return outcome(build(values.astype(dtype), null, arrow), _present(bad, null), mode, _overflow(call))
+        return Evaluated(build_array(values.astype(dtype), null, arrow))
+    return mode_outcome(build_array(values.astype(dtype), null, arrow), _present(bad, null), mode, _overflow(call))
 
 
 def _from_float(values: Numbers, null: Mask | None, call: Call) -> Evaluated:
@@ -107,11 +109,11 @@ def _from_float(values: Numbers, null: Mask | None, call: Call) -> Evaluated:
         )
         inside = (clipped < float(greatest)) & (clipped > float(least))
         whole = np.where(inside, np.where(inside, clipped, 0).astype(np.int64), whole)
-    array = build(whole.astype(arrow.to_pandas_dtype()), null, arrow)
+    array = build_array(whole.astype(arrow.to_pandas_dtype()), null, arrow)
     return (
         Evaluated(array)
         if call.mode is Mode.LEGACY
-        else outcome(array, _present(bad, null), call.mode, _overflow(call))
+        else mode_outcome(array, _present(bad, null), call.mode, _overflow(call))
     )
 
 
@@ -126,18 +128,20 @@ def _overflow(call: Call) -> str:
 def _instants(call: Call, x: Datum) -> Evaluated:
     """Cast between dates and timestamps; TIMESTAMP has a zone, the others are local."""
     source, target = call.args[0].type, call.type
-    z = zone(call.zone or "UTC")
-    values, null = raw(x).astype(np.int64), nulls(x)
+    z = zone_named(call.zone or "UTC")
+    values, null = stored_numbers(x).astype(np.int64), null_mask(x)
     bad: Mask | None = None
     if source == DATE:
         bad = np.abs(values) > 106_751_990
         values = np.where(bad, 0, values) * DAY
     local = z.local(values) if source == TIMESTAMP else values
     if target == DATE:
-        return Evaluated(build((local // DAY).astype(np.int32), null, pa.date32()))
+        return Evaluated(build_array((local // DAY).astype(np.int32), null, pa.date32()))
     if target == TIMESTAMP:
         local = day_start(z, local) if source == DATE else z.instants(local)
-    return outcome(build(local, null, to_arrow_type(target)), _present(bad, null), Mode.ANSI, _overflow(call))
+    return mode_outcome(
+        build_array(local, null, to_arrow_type(target)), _present(bad, null), Mode.ANSI, _overflow(call)
+    )
 
 
 def day_start(z: Zone, local: Numbers) -> Numbers:
@@ -151,22 +155,24 @@ def _seconds(call: Call, x: Datum) -> Evaluated:
     target = call.type
     if call.args[0].type in FLOATS:
         return _fractional_seconds(call, x)
-    values, null = raw(x).astype(np.int64), nulls(x)
+    values, null = stored_numbers(x).astype(np.int64), null_mask(x)
     if target == TIMESTAMP:
         top = np.iinfo(np.int64).max // SECOND
         low = np.where(values < -top - 1, np.iinfo(np.int64).min, np.clip(values, -top, top) * SECOND)
-        return Evaluated(build(np.where(values > top, np.iinfo(np.int64).max, low), null, to_arrow_type(TIMESTAMP)))
+        return Evaluated(
+            build_array(np.where(values > top, np.iinfo(np.int64).max, low), null, to_arrow_type(TIMESTAMP))
+        )
     if target == DOUBLE:
-        return Evaluated(build(values / SECOND, null, pa.float64()))
+        return Evaluated(build_array(values / SECOND, null, pa.float64()))
     whole = values // SECOND
     if target == LONG:
-        return Evaluated(build(whole, null, pa.int64()))
+        return Evaluated(build_array(whole, null, pa.int64()))
     bad = (whole < LIMITS[INTEGER][0]) | (whole > LIMITS[INTEGER][1])
-    array = build(whole.astype(np.int32), null, pa.int32())
+    array = build_array(whole.astype(np.int32), null, pa.int32())
     return (
         Evaluated(array)
         if call.mode is Mode.LEGACY
-        else outcome(array, _present(bad, null), call.mode, _overflow(call))
+        else mode_outcome(array, _present(bad, null), call.mode, _overflow(call))
     )
 
 
@@ -175,7 +181,7 @@ def _fractional_seconds(call: Call, x: Datum) -> Evaluated:
 
     LEGACY: what is out of range saturates, and NaN and infinities are NULL.
     """
-    seconds, null = raw(x).astype(np.float64), nulls(x)
+    seconds, null = stored_numbers(x).astype(np.float64), null_mask(x)
     with np.errstate(all="ignore"):
         micros = seconds * float(SECOND)
         finite = np.isfinite(seconds)
@@ -185,7 +191,9 @@ def _fractional_seconds(call: Call, x: Datum) -> Evaluated:
         out = np.where(
             inside, np.where(inside, whole, 0.0).astype(np.int64), np.where(whole > 0, LIMITS[LONG][1], LIMITS[LONG][0])
         )
-    return outcome(build(out, null, to_arrow_type(TIMESTAMP)), _present(bad, null), call.mode, _overflow(call))
+    return mode_outcome(
+        build_array(out, null, to_arrow_type(TIMESTAMP)), _present(bad, null), call.mode, _overflow(call)
+    )
 
 
 def _to_decimal(call: Call, x: Datum) -> Evaluated:
@@ -195,12 +203,12 @@ def _to_decimal(call: Call, x: Datum) -> Evaluated:
     if call.args[0].type in FLOATS or is_text(call.args[0].type):
         return cast_text.by_decimal(call, x)
     source = x.cast(pa.int8()) if pa.types.is_boolean(x.type) else x
-    return fitted(wide_decimal(source), target, call.mode, _overflow(call))
+    return fit_decimal(wide_decimal(source), target, call.mode, _overflow(call))
 
 
 def _from_decimal(call: Call, x: Datum) -> Evaluated:
     """Cast a decimal to an integer (towards zero), a float (nearest) or a boolean."""
-    target, null = call.type, nulls(x)
+    target, null = call.type, null_mask(x)
     if target == BOOLEAN:
         return Evaluated(pc.not_equal(x, pa.scalar(decimal.Decimal(0), x.type)))
     if target in FLOATS:
@@ -210,10 +218,12 @@ def _from_decimal(call: Call, x: Datum) -> Evaluated:
     outside = pc.or_(pc.less(whole, least), pc.greater(whole, greatest))
     bad = np.asarray(outside.fill_null(False).to_numpy(zero_copy_only=False))
     if call.mode is Mode.LEGACY and bad.any():
-        values = np.array([wrap(int(v), target) if v is not None else 0 for v in whole.to_pylist()], np.int64)
-        return Evaluated(build(values.astype(to_arrow_type(target).to_pandas_dtype()), null, to_arrow_type(target)))
-    return outcome(
-        blank(whole, bad).cast(pa.decimal128(20, 0)).cast(to_arrow_type(target)), bad, call.mode, _overflow(call)
+        values = np.array([wrap_integer(int(v), target) if v is not None else 0 for v in whole.to_pylist()], np.int64)
+        return Evaluated(
+            build_array(values.astype(to_arrow_type(target).to_pandas_dtype()), null, to_arrow_type(target))
+        )
+    return mode_outcome(
+        null_where(whole, bad).cast(pa.decimal128(20, 0)).cast(to_arrow_type(target)), bad, call.mode, _overflow(call)
     )
 
 
@@ -225,7 +235,7 @@ def nearest_float(x: Datum, target: DataType) -> Datum:
     return x.cast(pa.string()).cast(to_arrow_type(target))
 
 
-def wrap(value: int, target: DataType) -> int:
+def wrap_integer(value: int, target: DataType) -> int:
     """Wrap as Java's ``longValue().toInt`` does."""
     bits = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}[target]  # type: ignore[index]
     half = 1 << (bits - 1)

@@ -10,10 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, any_set, blank, build, nulls, outcome, raw
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    any_set,
+    build_array,
+    mode_outcome,
+    null_mask,
+    null_where,
+    stored_numbers,
+)
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days
-from tamis.core.expr.java_doubles import LEFT_TO_SPARK, is_left_to_spark, unsure
-from tamis.core.expr.time_zones import DAY, SECOND, zone, zone_in_data
+from tamis.core.expr.java_doubles import LEFT_TO_SPARK, is_left_to_spark, unsure_doubles
+from tamis.core.expr.time_zones import DAY, SECOND, zone_in_data, zone_named
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -56,27 +67,27 @@ def _boolean(call: Call, text: Datum) -> Evaluated:
     lower = pc.ascii_lower(text)
     yes = pc.is_in(lower, value_set=pa.array(_TRUE)).to_numpy(zero_copy_only=False)
     no = pc.is_in(lower, value_set=pa.array(_FALSE)).to_numpy(zero_copy_only=False)
-    null = nulls(text)
+    null = null_mask(text)
     bad = ~(yes | no) if null is None else ~(yes | no | null)
-    return outcome(build(yes, null, pa.bool_()), bad, call.mode, _bad(call))
+    return mode_outcome(build_array(yes, null, pa.bool_()), bad, call.mode, _bad(call))
 
 
 def _integer(call: Call, text: Datum) -> Evaluated:
     """Cast digits to an integer; LEGACY also accepts (and drops) decimal places."""
     legacy = call.mode is Mode.LEGACY
     good = _matches(text, _WHOLE_LEGACY if legacy else _WHOLE)
-    digits = blank(text, ~good)
+    digits = null_where(text, ~good)
     if legacy:
         digits = pc.replace_substring_regex(pc.replace_substring_regex(digits, r"\..*$", ""), r"^([+-]?)$", r"\1" + "0")
     digits = pc.replace_substring_regex(digits, r"^(\+)?(-)?0*(\d)", r"\2\3")
     long = np.asarray(pc.greater(pc.utf8_length(digits), 30).fill_null(False).to_numpy(zero_copy_only=False))
-    wide = blank(digits, long).cast(pa.decimal128(38, 0))
+    wide = null_where(digits, long).cast(pa.decimal128(38, 0))
     arrow = to_arrow_type(call.type)
     limits = np.iinfo(arrow.to_pandas_dtype())
     least, greatest = (pa.scalar(int(v), pa.int64()).cast(wide.type) for v in (limits.min, limits.max))
     outside = pc.or_(pc.less(wide, least), pc.greater(wide, greatest)).fill_null(False)
     bad = ~good | long | np.asarray(outside.to_numpy(zero_copy_only=False))
-    return outcome(blank(wide, bad).cast(arrow), bad, call.mode, _bad(call))
+    return mode_outcome(null_where(wide, bad).cast(arrow), bad, call.mode, _bad(call))
 
 
 def _real(call: Call, text: Datum) -> Evaluated:
@@ -98,13 +109,13 @@ def _real(call: Call, text: Datum) -> Evaluated:
     )  # Java itself reads a sign before NaN, in one spelling only
     index = np.where(strict, index, -1)
     good = _matches(text, _REAL)
-    digits = pc.replace_substring_regex(blank(text, ~good | (index >= 0)), r"(^\+|[dDfF]$)", "")
+    digits = pc.replace_substring_regex(null_where(text, ~good | (index >= 0)), r"(^\+|[dDfF]$)", "")
     arrow = to_arrow_type(call.type)
-    values = np.array(raw(digits.cast(arrow)))
+    values = np.array(stored_numbers(digits.cast(arrow)))
     values = np.where(index >= 0, np.array(list(special.values()))[index], values).astype(values.dtype)
     for row in np.flatnonzero(_matches(text, _HEX) & ~good & (index < 0)):
         values[row], good[row] = _from_hex(text[int(row)].as_py()), True
-    return outcome(build(values, nulls(text), arrow), ~good & (index < 0), call.mode, _bad(call))
+    return mode_outcome(build_array(values, null_mask(text), arrow), ~good & (index < 0), call.mode, _bad(call))
 
 
 def _from_hex(text: str) -> float:
@@ -133,7 +144,7 @@ def _instant(call: Call, text: Datum) -> Evaluated:
     if call.type == TIMESTAMP:
         text = _with_today(text, call.zone or "UTC")
     parts = pc.extract_regex(text, _DATE if call.type == DATE else _TIMESTAMP)
-    null, bad = nulls(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
+    null, bad = null_mask(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
     piece = {f.name: pc.struct_field(parts, f.name) for f in parts.type}
     years, months, day = _whole(piece["y"], 1970), _whole(piece["m"], 1), _whole(piece["d"], 1)
     ok = (months >= 1) & (months <= 12) & (day >= 1)
@@ -145,7 +156,9 @@ def _instant(call: Call, text: Datum) -> Evaluated:
         ok &= (days >= -(2**31)) & (days < 2**31)
     bad = bad | ~ok if null is None else (bad | ~ok) & ~null
     if call.type == DATE:
-        return outcome(build(np.where(bad, 0, days).astype(np.int32), null, pa.date32()), bad, call.mode, _bad(call))
+        return mode_outcome(
+            build_array(np.where(bad, 0, days).astype(np.int32), null, pa.date32()), bad, call.mode, _bad(call)
+        )
     return _timestamp(call, piece, days, bad, null)
 
 
@@ -167,7 +180,7 @@ def _with_today(text: Datum, session: str) -> Datum:
         time = out[row].removeprefix("T")
         name = re.sub(r"(?s)^[\d:]*(\.\d*)?", "", time).strip(_JAVA_SPACE)
         try:
-            today = _dates(np.array([int((zone_in_data(name) if name else zone(session)).local(now)) // DAY]))[0]
+            today = _dates(np.array([int((zone_in_data(name) if name else zone_named(session)).local(now)) // DAY]))[0]
         except InvalidInput:
             continue
         out[row] = f"{today} {time}"
@@ -193,7 +206,7 @@ def _timestamp(call: Call, piece: dict[str, Any], days: Numbers, bad: Mask, null
     over = ((last > 0) & (moved < values)) | ((last < 0) & (moved > values))
     left = named & ~bad if is_left_to_spark() else np.zeros(len(bad), bool)
     bad = (bad | unknown | over) & ~left
-    found = outcome(build(moved, null, to_arrow_type(call.type)), bad, call.mode, _bad(call))
+    found = mode_outcome(build_array(moved, null, to_arrow_type(call.type)), bad, call.mode, _bad(call))
     return found if not left.any() else _left_to_spark(found, left)
 
 
@@ -203,7 +216,7 @@ _LAST_DAY = 106_751_991
 
 def _left_to_spark(found: Evaluated, left: Mask) -> Evaluated:
     failed = left if found.failed is None else left | found.failed
-    return Evaluated(blank(found.values, left), failed, found.error or LEFT_TO_SPARK)
+    return Evaluated(null_where(found.values, left), failed, found.error or LEFT_TO_SPARK)
 
 
 _LETTERS = r"(?s):\d{1,2}(?:\.\d*)?[^\d:]*[A-Za-z]"
@@ -231,7 +244,7 @@ def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask, M
     for number, name in enumerate(encoded.dictionary.to_pylist()):
         here = index == number
         try:
-            own = zone_in_data(name) if name else zone(session)
+            own = zone_in_data(name) if name else zone_named(session)
         except InvalidInput:
             unknown |= here
             named |= here
@@ -245,7 +258,7 @@ def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask, M
 def _whole(text: Datum, default: int) -> Numbers:
     """Convert digits to integers; ``default`` where the group is empty."""
     filled = pc.if_else(pc.fill_null(pc.equal(pc.utf8_length(text), 0), True), pa.scalar(str(default)), text)
-    return np.array(raw(pc.replace_substring_regex(filled, r"^\+", "").cast(pa.int64())))
+    return np.array(stored_numbers(pc.replace_substring_regex(filled, r"^\+", "").cast(pa.int64())))
 
 
 def by_decimal(call: Call, x: Datum) -> Evaluated:
@@ -272,8 +285,8 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
                 isinstance(value, float) and number is not None and not number.is_finite()
             )  # NULL in Spark in every mode
             bad[row] = value is not None and not fits and not infinite
-    found = outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
-    left = any_set(unsure(raw(x), target.scale)) if pa.types.is_floating(x.type) else None
+    found = mode_outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
+    left = any_set(unsure_doubles(stored_numbers(x), target.scale)) if pa.types.is_floating(x.type) else None
     return found if left is None else _left_to_spark(found, left)
 
 
@@ -301,14 +314,14 @@ def render(call: Call, x: Datum) -> Evaluated:
     """Cast booleans, numbers, dates and timestamps to text."""
     source = call.args[0].type
     if source in (FLOAT, DOUBLE):
-        return Evaluated(blank(pa.array([_java_text(v) for v in raw(x)], pa.string()), nulls(x)))
+        return Evaluated(null_where(pa.array([_java_text(v) for v in stored_numbers(x)], pa.string()), null_mask(x)))
     if isinstance(source, Decimal):
         return Evaluated(pa.array([None if v is None else format(v, "f") for v in x.to_pylist()], pa.string()))
     if source not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
         return Evaluated(x.cast(pa.string()))
-    values, null = raw(x).astype(np.int64), nulls(x)
+    values, null = stored_numbers(x).astype(np.int64), null_mask(x)
     if source == TIMESTAMP:
-        values = zone(call.zone or "UTC").local(values)
+        values = zone_named(call.zone or "UTC").local(values)
     if source == DATE:
         text = _dates(values)
     else:
@@ -318,7 +331,7 @@ def render(call: Call, x: Datum) -> Evaluated:
             + (f".{f:06d}".rstrip("0") if (f := c % SECOND) else "")
             for d, c in zip(_dates(values // DAY), clock.tolist(), strict=True)
         ]
-    return Evaluated(blank(pa.array(text, pa.string()), null))
+    return Evaluated(null_where(pa.array(text, pa.string()), null))
 
 
 def _java_text(value: Any) -> str:

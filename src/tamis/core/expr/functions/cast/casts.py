@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.expr import java_doubles
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, nulls, raw
-from tamis.core.expr.calls import call
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, null_mask, stored_numbers
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.functions.cast import cast_text
 from tamis.core.expr.functions.cast.cast_kernels import FLOATS, LIMITS, PAIRS
-from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare_function, declare_sugar
 from tamis.core.expr.time_zones import DAY
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import (
@@ -75,7 +75,7 @@ def _kernel(call: Call, args: list[Datum]) -> Evaluated:
     raise AssertionError(f"no cast from {source} to {target}")
 
 
-def lossless(source: DataType, target: DataType) -> bool:
+def is_lossless_cast(source: DataType, target: DataType) -> bool:
     """Return whether every value of ``source`` has a value in ``target``: the cast never fails or wraps."""
     if source == target or target in FLOATS:
         return is_numeric(source) or source in (BOOLEAN, target)
@@ -97,7 +97,7 @@ def lossless(source: DataType, target: DataType) -> bool:
 
 def _partial(call: Call) -> Partial:
     source, target = call.args[0].type, call.type
-    if lossless(source, target) or isinstance(target, DayTimeInterval | Time):
+    if is_lossless_cast(source, target) or isinstance(target, DayTimeInterval | Time):
         return Partial.NEVER
     # Numbers that fit form an interval. Text may fail anywhere between two texts that parse.
     return Partial.ANYWHERE if is_text(source) else Partial.OUTSIDE
@@ -115,7 +115,7 @@ def _claims(call: Call) -> tuple[Claim, ...]:
 
 
 def _moded(args: tuple[Expr, ...], target: DataType) -> bool:
-    return not lossless(args[0].type, target) and not (is_instant(args[0].type) and is_instant(target))
+    return not is_lossless_cast(args[0].type, target) and not (is_instant(args[0].type) and is_instant(target))
 
 
 def _zoned(args: tuple[Expr, ...], target: DataType) -> bool:
@@ -139,7 +139,7 @@ def _whole_numbers(call: Call, bounds: Bounds) -> Mask:
         return np.ones((), bool)
     ok: Mask = np.ones((), bool)
     for bound in bounds[0]:
-        values = raw(bound).astype(np.float64)
+        values = stored_numbers(bound).astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             ok = (
                 ok & (values * 8 == np.floor(values * 8)) & (np.abs(values) < (2.0**20 if source == FLOAT else 2.0**40))
@@ -155,7 +155,7 @@ def _plain_years(call: Call, bounds: Bounds) -> Mask:
         return ok
     day = 1 if source == DATE else DAY
     for bound in bounds[0]:
-        values, mask = raw(bound).astype(np.int64), nulls(bound)
+        values, mask = stored_numbers(bound).astype(np.int64), null_mask(bound)
         ok = ok & (values >= -719_161 * day) & (values < 2_932_896 * day) & (True if mask is None else ~mask)
     return np.asarray(ok)
 
@@ -164,9 +164,9 @@ def _as_function(target: DataType) -> None:
     """Declare ``double(x)`` and similar functions as casts."""
 
     def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-        return call("cast", args[0], mode=mode, zone=zone, type=target) if len(args) == 1 else None
+        return make_call("cast", args[0], mode=mode, zone=zone, type=target) if len(args) == 1 else None
 
-    sugar(str(target))(build)
+    declare_sugar(str(target))(build)
 
 
 for _type in (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY, DATE, TIMESTAMP):
@@ -183,8 +183,8 @@ def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
     if isinstance(call_.type, Decimal) and call_.args[0].type in FLOATS:
         return (
             alike
-            & java_doubles.alike(raw(bounds[0][0]), call_.type.scale)
-            & java_doubles.alike(raw(bounds[0][1]), call_.type.scale)
+            & java_doubles.alike(stored_numbers(bounds[0][0]), call_.type.scale)
+            & java_doubles.alike(stored_numbers(bounds[0][1]), call_.type.scale)
         )
     if call_.type != TIMESTAMP or not is_text(call_.args[0].type):
         return alike
@@ -193,7 +193,7 @@ def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
     return alike
 
 
-declare(
+declare_function(
     Function(
         "cast",
         _resolve,

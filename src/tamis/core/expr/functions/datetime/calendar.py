@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, either, nulls, outcome, rows
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, is_instant, is_text
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, mask_union, mode_outcome, null_mask, row_count
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast, is_instant, is_text
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MILLI, MINUTE, month_days, month_start
-from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
-from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload, sugar
-from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone, zone_in_data
+from tamis.core.expr.functions.datetime.time_units import build_checked, build_typed, int64_numbers
+from tamis.core.expr.registry import (
+    Claim,
+    Function,
+    Partial,
+    Signature,
+    declare_function,
+    declare_overload,
+    declare_sugar,
+)
+from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone_in_data, zone_named
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import (
     DATE,
@@ -33,22 +41,24 @@ FAR_YEAR = 5_800_000
 def _three_integers(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
     if len(args) != 3 or any(a.type not in INTEGRAL or a.type == LONG for a in args):
         return None
-    return Signature(tuple(brought(a, INTEGER, mode, zone_name) for a in args), DATE)
+    return Signature(tuple(implicit_cast(a, INTEGER, mode, zone_name) for a in args), DATE)
 
 
 def _make_date(call_: Call, args: list[Datum]) -> Evaluated:
-    year, month, day = (np.broadcast_to(numbers(a), (rows(args),)) for a in args)
+    year, month, day = (np.broadcast_to(int64_numbers(a), (row_count(args),)) for a in args)
     good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (np.abs(year) < FAR_YEAR)
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
     good &= day <= month_days(index + 1) - first
-    null = either(*(nulls(a) for a in args))
+    null = mask_union(*(null_mask(a) for a in args))
     bad = ~good if null is None else ~good & ~null
     days = np.where(good, first + day - 1, 0)
-    return outcome(made(days, args, DATE), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such date.")
+    return mode_outcome(
+        build_typed(days, args, DATE), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such date."
+    )
 
 
-declare(
+declare_function(
     Function(
         "make_date",
         _three_integers,
@@ -83,25 +93,27 @@ def _unit(arg: Expr) -> str | None:
 def _unit_and_instants(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
     if len(args) != 3 or _unit(args[0]) is None or not all(is_instant(a.type) or is_text(a.type) for a in args[1:]):
         return None
-    return Signature((args[0], *(brought(a, TIMESTAMP, mode, zone_name) for a in args[1:])), LONG)
+    return Signature((args[0], *(implicit_cast(a, TIMESTAMP, mode, zone_name) for a in args[1:])), LONG)
 
 
 def _difference(call_: Call, args: list[Datum]) -> Evaluated:
     """Compute whole units between local times, towards zero (Java's ``ChronoUnit.between``)."""
     unit = _unit(call_.args[0])
     assert unit is not None
-    z = zone(call_.zone or "UTC")
-    start, end = (z.local(numbers(a)) for a in args[1:])
+    z = zone_named(call_.zone or "UTC")
+    start, end = (z.local(int64_numbers(a)) for a in args[1:])
     if unit in _MONTHS:
-        return Evaluated(made(_towards_zero(_months_between(start, end), np.array(_MONTHS[unit])), args[1:], LONG))
+        return Evaluated(
+            build_typed(_towards_zero(_months_between(start, end), np.array(_MONTHS[unit])), args[1:], LONG)
+        )
     with np.errstate(over="ignore"):
         micros = end - start
     bad = ((end ^ start) & (end ^ micros)) < 0
     if unit == "microsecond":
-        return checked(micros, bad, args[1:], LONG)
+        return build_checked(micros, bad, args[1:], LONG)
     size = np.array(_UNITS[unit], np.int64)
     seconds = end // size - start // size  # by whole units, since the difference itself may not fit
-    return Evaluated(made(np.where(bad, seconds, _towards_zero(np.where(bad, 0, micros), size)), args[1:], LONG))
+    return Evaluated(build_typed(np.where(bad, seconds, _towards_zero(np.where(bad, 0, micros), size)), args[1:], LONG))
 
 
 def _towards_zero(values: Numbers, size: Numbers) -> Numbers:
@@ -118,7 +130,7 @@ def _months_between(start: Numbers, end: Numbers) -> Numbers:
     return _towards_zero((m2 * 32 + d2) - (m1 * 32 + d1), np.array(32))
 
 
-declare(
+declare_function(
     Function(
         "timestampdiff",
         _unit_and_instants,
@@ -139,53 +151,59 @@ def _centuries(bounds: object) -> Numbers:
     ok = np.ones((), bool)
     for pair in list(bounds)[1:]:  # type: ignore[call-overload]
         for bound in pair:
-            mask = nulls(bound)
-            ok = ok & (np.abs(numbers(bound)) < 2**61) & (True if mask is None else ~mask)
+            mask = null_mask(bound)
+            ok = ok & (np.abs(int64_numbers(bound)) < 2**61) & (True if mask is None else ~mask)
     return np.asarray(ok)
 
 
-@overload("datediff")
+@declare_overload("datediff")
 def _datediff(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-    return call("timestampdiff", *args, mode=mode, zone=zone_name) if len(args) == 3 else None
+    return make_call("timestampdiff", *args, mode=mode, zone=zone_name) if len(args) == 3 else None
 
 
-@sugar("timestampadd", "dateadd", catalyst=("TimestampAdd",))
+@declare_sugar("timestampadd", "dateadd", catalyst=("TimestampAdd",))
 def _timestampadd(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
     """Rewrite ``timestampadd(unit, n, time)`` with a constant ``n`` to the addition of an interval.
 
     ``dateadd(day, n)`` is ``date_add``.
     """
     if len(args) == 2:
-        return call("date_add", *args, mode=mode, zone=zone_name)
+        return make_call("date_add", *args, mode=mode, zone=zone_name)
     if len(args) != 3 or not (is_instant(args[2].type) or is_text(args[2].type)):
         return None
     unit, count = _unit(args[0]), args[1]
     if unit is None or not isinstance(count, Literal) or count.type not in INTEGRAL or count.value is None:
         return None
     time = (
-        args[2] if is_instant(args[2].type) and args[2].type != DATE else brought(args[2], TIMESTAMP, mode, zone_name)
+        args[2]
+        if is_instant(args[2].type) and args[2].type != DATE
+        else implicit_cast(args[2], TIMESTAMP, mode, zone_name)
     )
     if unit in _MONTHS:
         months = count.value * _MONTHS[unit]
         fits = LIMITS[INTEGER][0] <= months <= LIMITS[INTEGER][1]
-        return call("timestamp_add_months", time, Literal(INTEGER, months), mode=mode, zone=zone_name) if fits else None
+        return (
+            make_call("timestamp_add_months", time, Literal(INTEGER, months), mode=mode, zone=zone_name)
+            if fits
+            else None
+        )
     micros = count.value * _UNITS[unit]
     if not LIMITS[LONG][0] <= micros <= LIMITS[LONG][1]:
         return None
     if unit not in {"day", "week"} and time.type == TIMESTAMP:  # elapsed time, not calendar days
-        return call("timestamp_micros", call("add", call("unix_micros", time), Literal(LONG, micros)))
-    return call("timestamp_add", time, Literal(DayTimeInterval(), micros), mode=mode, zone=zone_name)
+        return make_call("timestamp_micros", make_call("add", make_call("unix_micros", time), Literal(LONG, micros)))
+    return make_call("timestamp_add", time, Literal(DayTimeInterval(), micros), mode=mode, zone=zone_name)
 
 
-@overload("date_add")
+@declare_overload("date_add")
 def _date_add_unit(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-    return call("timestampadd", *args, mode=mode, zone=zone_name) if len(args) == 3 else None
+    return make_call("timestampadd", *args, mode=mode, zone=zone_name) if len(args) == 3 else None
 
 
 def _to_zone(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
     if len(args) != 2 or not (is_instant(args[0].type) or is_text(args[0].type)) or named_zone(args[1]) is None:
         return None
-    return Signature((brought(args[0], TIMESTAMP, mode, zone_name), args[1]), TIMESTAMP)
+    return Signature((implicit_cast(args[0], TIMESTAMP, mode, zone_name), args[1]), TIMESTAMP)
 
 
 def named_zone(arg: Expr) -> Zone | None:
@@ -199,10 +217,10 @@ def named_zone(arg: Expr) -> Zone | None:
 
 
 def _moved(call_: Call, args: list[Datum]) -> Evaluated:
-    z, values = named_zone(call_.args[1]), numbers(args[0])
+    z, values = named_zone(call_.args[1]), int64_numbers(args[0])
     assert z is not None
     found = z.local(values) if call_.function == "from_utc_timestamp" else z.instants(values)
-    return checked(found, _wrapped(values, found), args[:1], TIMESTAMP)
+    return build_checked(found, _wrapped(values, found), args[:1], TIMESTAMP)
 
 
 def _wrapped(before: Numbers, after: Numbers) -> Mask:
@@ -212,7 +230,7 @@ def _wrapped(before: Numbers, after: Numbers) -> Mask:
 
 
 for _name, _catalyst in (("from_utc_timestamp", ("FromUTCTimestamp",)), ("to_utc_timestamp", ("ToUTCTimestamp",))):
-    declare(
+    declare_function(
         Function(
             _name,
             _to_zone,
@@ -238,13 +256,13 @@ def _converted(call_: Call, args: list[Datum]) -> Evaluated:
     source, target = (named_zone(a) for a in call_.args[:2])
     assert source is not None
     assert target is not None
-    local = numbers(args[2])
+    local = int64_numbers(args[2])
     instants = source.instants(local)
     found = target.local(instants)
-    return checked(found, _wrapped(local, instants) | _wrapped(instants, found), args, TIMESTAMP_NTZ)
+    return build_checked(found, _wrapped(local, instants) | _wrapped(instants, found), args, TIMESTAMP_NTZ)
 
 
-declare(
+declare_function(
     Function(
         "convert_timezone",
         _between_zones,
@@ -265,15 +283,15 @@ def _months_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -
     given = (*args, Literal(INTEGER, 0), Literal(INTEGER, 0))[:2]
     if len(args) > 2 or any(a.type not in INTEGRAL or a.type == LONG for a in given):
         return None
-    return Signature(tuple(brought(a, INTEGER, mode, zone_name) for a in given), YEAR_MONTH)
+    return Signature(tuple(implicit_cast(a, INTEGER, mode, zone_name) for a in given), YEAR_MONTH)
 
 
 def _make_months(call_: Call, args: list[Datum]) -> Evaluated:
-    months = numbers(args[0]) * 12 + numbers(args[1])
-    return checked(months, (months < LIMITS[INTEGER][0]) | (months > LIMITS[INTEGER][1]), args, call_.type)
+    months = int64_numbers(args[0]) * 12 + int64_numbers(args[1])
+    return build_checked(months, (months < LIMITS[INTEGER][0]) | (months > LIMITS[INTEGER][1]), args, call_.type)
 
 
-declare(
+declare_function(
     Function(
         "make_ym_interval",
         _months_resolve,
@@ -291,12 +309,12 @@ def _two_months(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Si
 
 
 def _sum_of_months(call_: Call, args: list[Datum]) -> Evaluated:
-    out = numbers(args[0]) + (1 if call_.function == "months_add" else -1) * numbers(args[1])
-    return checked(out, (out < LIMITS[INTEGER][0]) | (out > LIMITS[INTEGER][1]), args, YEAR_MONTH)
+    out = int64_numbers(args[0]) + (1 if call_.function == "months_add" else -1) * int64_numbers(args[1])
+    return build_checked(out, (out < LIMITS[INTEGER][0]) | (out > LIMITS[INTEGER][1]), args, YEAR_MONTH)
 
 
 for _name, _claim in (("months_add", Claim.UP), ("months_subtract", Claim.DOWN)):
-    declare(
+    declare_function(
         Function(
             _name,
             _two_months,
@@ -311,11 +329,11 @@ def _as_months(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
     return Signature(args, INTEGER) if len(args) == 1 and args[0].type == YEAR_MONTH else None
 
 
-declare(
+declare_function(
     Function(
         "months_of",
         _as_months,
-        lambda _c, args: Evaluated(made(numbers(args[0]), args, INTEGER)),
+        lambda _c, args: Evaluated(build_typed(int64_numbers(args[0]), args, INTEGER)),
         claims=lambda _: (Claim.UP,),
     )
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Numbers
-from tamis.core.expr.time_zones import DAY, SECOND, zone
+from tamis.core.expr.time_zones import DAY, SECOND, zone_named
 from tamis.core.expr.tree import Moving
 from tamis.core.types import DATE
 from tamis.core.types.arrow import to_arrow_type
@@ -26,7 +26,7 @@ def now_as(expr: Moving, micros: int) -> Any:
     """
     if expr.name == "current_timestamp":
         return pa.scalar(micros, to_arrow_type(expr.type))
-    local = int(zone(expr.zone or "UTC").local(np.array(micros, np.int64)))
+    local = int(zone_named(expr.zone or "UTC").local(np.array(micros, np.int64)))
     if expr.type == DATE:
         return pa.scalar(local // DAY, to_arrow_type(expr.type))
     return pa.scalar(local, to_arrow_type(expr.type))
@@ -98,7 +98,7 @@ def now_range(expr: Moving, first: int, last: int) -> tuple[Any, Any]:
 
     Local times may go back in between.
     """
-    z, bounds = zone(expr.zone or "UTC"), (np.array(first, np.int64), np.array(last, np.int64))
+    z, bounds = zone_named(expr.zone or "UTC"), (np.array(first, np.int64), np.array(last, np.int64))
     lo, hi = int(z.local_low(bounds[0])), int(z.local_high(bounds[1]))
     if first == last:
         lo = hi = int(z.local(bounds[0]))

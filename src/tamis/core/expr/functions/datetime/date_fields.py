@@ -12,13 +12,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, build, either, full, nulls
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, is_instant, is_text
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    build_array,
+    full_length,
+    mask_union,
+    null_mask,
+    null_where,
+)
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast, is_instant, is_text
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, field_of_days, field_of_time, trunc_days
-from tamis.core.expr.functions.datetime.time_units import made, numbers
-from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare, sugar
-from tamis.core.expr.time_zones import DAY, zone
+from tamis.core.expr.functions.datetime.time_units import build_typed, int64_numbers
+from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare_function, declare_sugar
+from tamis.core.expr.time_zones import DAY, zone_named
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BYTE, DATE, INTEGER, TIMESTAMP, TIMESTAMP_NTZ, DataType, DayTimeInterval, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -54,11 +63,11 @@ _RANGES = {
 def _of_date(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
     if len(args) != 1 or not (is_instant(args[0].type) or is_text(args[0].type)):
         return None
-    return Signature((brought(args[0], DATE, mode, zone_name),), INTEGER)
+    return Signature((implicit_cast(args[0], DATE, mode, zone_name),), INTEGER)
 
 
 def _date_field(call: Call, args: list[Datum]) -> Evaluated:
-    return Evaluated(made(field_of_days(numbers(args[0]), call.function), args, INTEGER))
+    return Evaluated(build_typed(field_of_days(int64_numbers(args[0]), call.function), args, INTEGER))
 
 
 def _within(call: Call, bounds: Bounds) -> Mask:
@@ -67,9 +76,9 @@ def _within(call: Call, bounds: Bounds) -> Mask:
     (lo, hi) = bounds[0]
     if unit is None:
         return np.ones((), bool)
-    a, b = numbers(lo), numbers(hi)
+    a, b = int64_numbers(lo), int64_numbers(hi)
     same = (a - 3) // 7 == (b - 3) // 7 if unit == "sunday" else trunc_days(a, unit) == trunc_days(b, unit)
-    null = either(nulls(lo), nulls(hi))
+    null = mask_union(null_mask(lo), null_mask(hi))
     return np.asarray(same if null is None else same & ~null)
 
 
@@ -84,7 +93,7 @@ for _name, _names, _catalyst in (
     ("dayofweek", ("dayofweek",), ("DayOfWeek",)),
     ("weekday", ("weekday",), ("WeekDay",)),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _of_date,
@@ -102,26 +111,26 @@ for _name, _names, _catalyst in (
 def _of_time(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
     if len(args) != 1 or not (is_instant(args[0].type) or is_text(args[0].type)):
         return None
-    arg = args[0] if args[0].type == TIMESTAMP_NTZ else brought(args[0], TIMESTAMP, mode, zone_name)
+    arg = args[0] if args[0].type == TIMESTAMP_NTZ else implicit_cast(args[0], TIMESTAMP, mode, zone_name)
     return Signature((arg,), INTEGER)
 
 
 def _time_field(call: Call, args: list[Datum]) -> Evaluated:
-    values = numbers(args[0])
-    local = zone(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
-    return Evaluated(made(field_of_time(local, call.function), args, INTEGER))
+    values = int64_numbers(args[0])
+    local = zone_named(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
+    return Evaluated(build_typed(field_of_time(local, call.function), args, INTEGER))
 
 
 def _within_time(call: Call, bounds: Bounds) -> Mask:
     lo, hi = bounds[0]
     size = {"hour": DAY, "minute": HOUR, "second": MINUTE, "second_with_fraction": MINUTE}[call.function]
-    null = either(nulls(lo), nulls(hi))
-    same = numbers(lo) // size == numbers(hi) // size
+    null = mask_union(null_mask(lo), null_mask(hi))
+    same = int64_numbers(lo) // size == int64_numbers(hi) // size
     return np.asarray(same if null is None else same & ~null)
 
 
 for _name, _catalyst in (("hour", ("Hour",)), ("minute", ("Minute",)), ("second", ("Second",))):
-    declare(
+    declare_function(
         Function(
             _name,
             _of_time,
@@ -139,16 +148,16 @@ for _name, _catalyst in (("hour", ("Hour",)), ("minute", ("Minute",)), ("second"
 
 def _seconds(call: Call, args: list[Datum]) -> Evaluated:
     """Return seconds with their fraction; for an interval, with its sign."""
-    x = full(args[0], 1)
-    values = numbers(x)
-    local = zone(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
+    x = full_length(args[0], 1)
+    values = int64_numbers(x)
+    local = zone_named(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
     micros = np.fmod(local, MINUTE) if isinstance(call.args[0].type, DayTimeInterval) else local % MINUTE
     unscaled = pa.array(micros).cast(pa.decimal128(19, 0))
     exact = pc.multiply(unscaled, pa.scalar(PyDecimal("0.000001"), pa.decimal128(6, 6))).cast(to_arrow_type(call.type))
-    return Evaluated(blank(exact, nulls(x)))
+    return Evaluated(null_where(exact, null_mask(x)))
 
 
-declare(
+declare_function(
     Function(
         "second_with_fraction",
         lambda args, mode, zone_name: (found := _of_time(args, mode, zone_name)) and Signature(found.args, SECONDS),
@@ -166,15 +175,15 @@ _PARTS = {"interval_days": (DAY, None), "interval_hours": (HOUR, 24), "interval_
 
 def _interval_part(call: Call, args: list[Datum]) -> Evaluated:
     """Return a field of a day-time interval, with the interval's sign."""
-    x = full(args[0], 1)
+    x = full_length(args[0], 1)
     unit, among = _PARTS[call.function]
-    values = numbers(x)
+    values = int64_numbers(x)
     out = np.sign(values) * (np.abs(values) // unit)
     out = np.where(values == np.iinfo(np.int64).min, -(2**63 // unit), out)
     return Evaluated(
-        build(
+        build_array(
             (out if among is None else np.fmod(out, among)).astype(to_arrow_type(call.type).to_pandas_dtype()),
-            nulls(x),
+            null_mask(x),
             to_arrow_type(call.type),
         )
     )
@@ -185,11 +194,11 @@ def _within_part(call: Call, bounds: Bounds) -> Mask:
 
     Within it the hours (minutes, seconds) rise, including their sign.
     """
-    lo, hi = (numbers(bound) for bound in bounds[0])
+    lo, hi = (int64_numbers(bound) for bound in bounds[0])
     if call.function == "interval_days":
         return np.ones((), bool)
     size = {"interval_hours": DAY, "interval_minutes": HOUR, "interval_seconds": MINUTE}[call.function]
-    null = either(*(nulls(bound) for bound in bounds[0]))
+    null = mask_union(*(null_mask(bound) for bound in bounds[0]))
     same = lo - np.fmod(lo, size) == hi - np.fmod(hi, size)
     return np.asarray(same if null is None else same & ~null)
 
@@ -208,7 +217,7 @@ for _name, _catalyst, _type, _bounds in (
     ("interval_minutes", ("ExtractANSIIntervalMinutes",), BYTE, (-59, 59)),
     ("interval_seconds", ("ExtractANSIIntervalSeconds",), SECONDS, (PyDecimal("-59.999999"), PyDecimal("59.999999"))),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _of_interval(_type),
@@ -241,16 +250,18 @@ def _extract(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr 
     field = args[0].value.lower()
     field = _ALIASES.get(field, field)
     if isinstance(args[1].type, DayTimeInterval):
-        return call(_OF_INTERVALS[field], args[1]) if field in _OF_INTERVALS else None
+        return make_call(_OF_INTERVALS[field], args[1]) if field in _OF_INTERVALS else None
     if not (is_instant(args[1].type) or is_text(args[1].type)):
         return None
     if field == "dayofweek_iso":
-        return call("add", call("weekday", args[1], mode=mode, zone=zone_name), Literal(INTEGER, 1), mode=mode)
+        return make_call(
+            "add", make_call("weekday", args[1], mode=mode, zone=zone_name), Literal(INTEGER, 1), mode=mode
+        )
     if field == "second":
-        return call("second_with_fraction", args[1], mode=mode, zone=zone_name)
+        return make_call("second_with_fraction", args[1], mode=mode, zone=zone_name)
     if field not in {*_WITHIN, "hour", "minute"} or field == "weekday":
         return None
-    return call(field, args[1], mode=mode, zone=zone_name)
+    return make_call(field, args[1], mode=mode, zone=zone_name)
 
 
-sugar("extract", "date_part", "datepart")(_extract)
+declare_sugar("extract", "date_part", "datepart")(_extract)

@@ -8,16 +8,25 @@ computed for single values only.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, blank, build, full, is_true, nulls, outcome
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    build_array,
+    full_length,
+    is_true,
+    mode_outcome,
+    null_mask,
+    null_where,
+)
+from tamis.core.expr.coerce import implicit_cast, is_instant, is_numeric, is_text
 from tamis.core.expr.functions.datetime.clock_columns import (
     HOUR,
     MINUTE,
@@ -26,12 +35,20 @@ from tamis.core.expr.functions.datetime.clock_columns import (
     month_start,
     trunc_days,
 )
-from tamis.core.expr.functions.datetime.time_units import numbers
-from tamis.core.expr.functions.logic.comparisons import compare
-from tamis.core.expr.registry import Bounds, Claim, Function, Partial, Signature, declare, overload, sugar
-from tamis.core.expr.time_zones import DAY, SECOND, zone
+from tamis.core.expr.functions.datetime.time_units import int64_numbers
+from tamis.core.expr.functions.logic.comparisons import compare_values
+from tamis.core.expr.registry import (
+    Bounds,
+    Claim,
+    Function,
+    Partial,
+    Signature,
+    declare_function,
+    declare_overload,
+)
+from tamis.core.expr.time_zones import DAY, SECOND, zone_named
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
-from tamis.core.types import DATE, LONG, STRING, TIMESTAMP
+from tamis.core.types import LONG, STRING, TIMESTAMP
 from tamis.core.types.arrow import to_arrow_type
 
 Token = tuple[str, str]
@@ -149,18 +166,18 @@ def _plain_years(call_: Call, bounds: Bounds) -> Mask:
     missing_fields = larger_field(_pattern(call_))
     ok: Mask = np.asarray(missing_fields is not None)
     for bound in bounds[0]:
-        values, mask = numbers(bound), nulls(bound)
+        values, mask = int64_numbers(bound), null_mask(bound)
         ok = ok & (values >= _FIRST + DAY) & (values < _LAST - DAY) & (True if mask is None else ~mask)
     if not missing_fields or not ok.any():
         return ok
-    z = zone(call_.zone or "UTC")
-    first, last = (_larger(z.local(np.where(ok, numbers(b), 0)), missing_fields) for b in bounds[0])
+    z = zone_named(call_.zone or "UTC")
+    first, last = (_larger(z.local(np.where(ok, int64_numbers(b), 0)), missing_fields) for b in bounds[0])
     return np.asarray(ok & (first == last))
 
 
 def _formatted(call_: Call, args: list[Datum]) -> Evaluated:
-    z, array = zone(call_.zone or "UTC"), full(args[0], 1)
-    values = numbers(array)
+    z, array = zone_named(call_.zone or "UTC"), full_length(args[0], 1)
+    values = int64_numbers(array)
     if call_.function == "from_unixtime":
         values = values * SECOND
     local = z.local(values)
@@ -173,7 +190,7 @@ def _formatted(call_: Call, args: list[Datum]) -> Evaluated:
                 for v, o, t in zip(local.tolist(), outside.tolist(), texts.to_pylist(), strict=True)
             ]
         )
-    return Evaluated(blank(texts.cast(pa.string()), nulls(array)))
+    return Evaluated(null_where(texts.cast(pa.string()), null_mask(array)))
 
 
 def _far(local: int, pattern: str) -> str:
@@ -198,10 +215,10 @@ def _far(local: int, pattern: str) -> str:
 def _format_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
     if len(args) != 2 or not (is_instant(args[0].type) or is_text(args[0].type)) or not _constant_pattern(args[1]):
         return None
-    return Signature((brought(args[0], TIMESTAMP, mode, zone_name), args[1]), STRING)
+    return Signature((implicit_cast(args[0], TIMESTAMP, mode, zone_name), args[1]), STRING)
 
 
-declare(
+declare_function(
     Function(
         "date_format",
         _format_resolve,
@@ -221,19 +238,23 @@ def _seconds_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) 
     if len(args) not in (1, 2) or not is_numeric(args[0].type):
         return None
     pattern = args[1] if len(args) == 2 else Literal(STRING, "yyyy-MM-dd HH:mm:ss")
-    return Signature((brought(args[0], LONG, mode, zone_name), pattern), STRING) if _constant_pattern(pattern) else None
+    return (
+        Signature((implicit_cast(args[0], LONG, mode, zone_name), pattern), STRING)
+        if _constant_pattern(pattern)
+        else None
+    )
 
 
 def _near(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where seconds are times that Java can hold: beyond that, Spark's multiplication wraps."""
     ok: Mask = np.ones((), bool)
     for bound in bounds[0]:
-        mask = nulls(bound)
-        ok = ok & (np.abs(numbers(bound)) < 2**42) & (True if mask is None else ~mask)
+        mask = null_mask(bound)
+        ok = ok & (np.abs(int64_numbers(bound)) < 2**42) & (True if mask is None else ~mask)
     return ok
 
 
-declare(
+declare_function(
     Function(
         "from_unixtime",
         _seconds_resolve,
@@ -294,9 +315,9 @@ def _number(parts: Datum, name: str, default: int) -> Numbers:
 
 def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
     pattern = _pattern(call_)
-    text = full(args[0], 1)
+    text = full_length(args[0], 1)
     parts = pc.extract_regex(text, _regex(pattern))
-    null, bad = nulls(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
+    null, bad = null_mask(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
     year, month, day = _number(parts, "yyyy", 1970), _number(parts, "MM", 1), _number(parts, "dd", 1)
     hour, minute, second = (_number(parts, n, 0) for n in ("HH", "mm", "ss"))
     good = (
@@ -317,9 +338,9 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
         micros = np.asarray(digits.cast(pa.int64()).to_numpy(zero_copy_only=False))
     local = np.where(good, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + micros, 0)
     bad = (bad | ~good) if null is None else (bad | ~good) & ~null
-    out = zone(call_.zone or "UTC").instants(local)
-    values = build(out, null, to_arrow_type(TIMESTAMP))
-    return outcome(values, bad, call_.mode, f"[CANNOT_PARSE_TIMESTAMP] The text does not have the form {pattern}.")
+    out = zone_named(call_.zone or "UTC").instants(local)
+    values = build_array(out, null, to_arrow_type(TIMESTAMP))
+    return mode_outcome(values, bad, call_.mode, f"[CANNOT_PARSE_TIMESTAMP] The text does not have the form {pattern}.")
 
 
 def _digits_first(call_: Call, bounds: Bounds) -> Mask:
@@ -329,10 +350,10 @@ def _digits_first(call_: Call, bounds: Bounds) -> Mask:
     """
     found: list[Token] = list(tokens(_pattern(call_)) or ())
     sorting = sorts(_pattern(call_)) and all(kind != "fraction" for _, kind in found[:-1])
-    return np.asarray(sorting & is_true(compare("ge", bounds[0][0], pa.scalar("0"))))
+    return np.asarray(sorting & is_true(compare_values("ge", bounds[0][0], pa.scalar("0"))))
 
 
-declare(
+declare_function(
     Function(
         "timestamp_of_text",
         _parse_resolve,
@@ -351,45 +372,7 @@ declare(
 )
 
 
-@overload("timestamp_of_text")
+@declare_overload("timestamp_of_text")
 def _already_one(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
     """Ignore the pattern for an argument that is already a time."""
-    return brought(args[0], TIMESTAMP, mode, zone_name) if len(args) == 2 and is_instant(args[0].type) else None
-
-
-def by_pattern(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr:
-    """Convert text to a timestamp by a constant pattern; failures are NULL, except in ANSI mode."""
-    return call("timestamp_of_text", *args, mode=mode, zone=zone_name, type=TIMESTAMP)
-
-
-def _converts(target: object, forced: Mode | None) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]:
-    def build_(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-        mode = forced or mode
-        if not args or not (is_instant(args[0].type) or is_text(args[0].type)):
-            return None
-        value = args[0]
-        if len(args) == 2 and is_text(args[0].type):
-            value = by_pattern(args, mode, zone_name)
-        elif len(args) > 2:
-            return None
-        return call("cast", value, mode=mode, zone=zone_name, type=DATE if target == DATE else TIMESTAMP)
-
-    return build_
-
-
-sugar("to_date")(_converts(DATE, None))
-sugar("to_timestamp")(_converts(TIMESTAMP, None))
-sugar("try_to_date")(_converts(DATE, Mode.TRY))
-sugar("try_to_timestamp")(_converts(TIMESTAMP, Mode.TRY))
-
-
-@overload("unix_timestamp")
-def _seconds_of_text(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-    """Rewrite ``unix_timestamp(text[, pattern])``."""
-    if len(args) == 2 and is_instant(args[0].type):
-        return call("unix_timestamp", args[0], mode=mode, zone=zone_name)
-    if len(args) not in (1, 2) or not is_text(args[0].type):
-        return None
-    pattern = args[1] if len(args) == 2 else Literal(STRING, "yyyy-MM-dd HH:mm:ss")
-    made = by_pattern((args[0], pattern), mode, zone_name)
-    return call("unix_timestamp", made, mode=mode, zone=zone_name) if isinstance(made, Call) else None
+    return implicit_cast(args[0], TIMESTAMP, mode, zone_name) if len(args) == 2 and is_instant(args[0].type) else None

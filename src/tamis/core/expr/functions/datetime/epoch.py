@@ -7,10 +7,18 @@ from collections.abc import Callable
 import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Evaluated
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, is_instant
-from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
-from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload, sugar
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast, is_instant
+from tamis.core.expr.functions.datetime.time_units import build_checked, build_typed, int64_numbers
+from tamis.core.expr.registry import (
+    Claim,
+    Function,
+    Partial,
+    Signature,
+    declare_function,
+    declare_overload,
+    declare_sugar,
+)
 from tamis.core.expr.time_zones import SECOND
 from tamis.core.expr.tree import Call, Expr, Mode, Moving
 from tamis.core.types import DATE, INTEGER, INTEGRAL, LONG, TIMESTAMP, TIMESTAMP_NTZ, DataType
@@ -23,7 +31,7 @@ _TO = {"timestamp_seconds": SECOND, "timestamp_millis": 1_000, "timestamp_micros
 def _instant(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 1 or not is_instant(args[0].type):
         return None
-    return Signature((brought(args[0], TIMESTAMP, mode, zone),), LONG)
+    return Signature((implicit_cast(args[0], TIMESTAMP, mode, zone),), LONG)
 
 
 def _instant_or_local(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -33,11 +41,11 @@ def _instant_or_local(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> S
 
 def _since(call_: Call, args: list[Datum]) -> Evaluated:
     """Round down, except ``unix_timestamp``, which rounds towards the epoch."""
-    values, unit = numbers(args[0]), _PER[call_.function]
+    values, unit = int64_numbers(args[0]), _PER[call_.function]
     whole = values // unit
     if call_.function == "unix_timestamp":
         whole = whole + ((whole < 0) & (whole * unit != values))
-    return Evaluated(made(whole, args, LONG))
+    return Evaluated(build_typed(whole, args, LONG))
 
 
 for _name, _sql, _catalyst in (
@@ -47,20 +55,20 @@ for _name, _sql, _catalyst in (
     ("unix_timestamp", ("unix_timestamp", "to_unix_timestamp"), ("UnixTimestamp", "ToUnixTimestamp")),
 ):
     _resolve = _instant_or_local if _name == "unix_timestamp" else _instant
-    declare(Function(_name, _resolve, _since, sql=_sql, catalyst=_catalyst, claims=lambda _: (Claim.UP,)))
+    declare_function(Function(_name, _resolve, _since, sql=_sql, catalyst=_catalyst, claims=lambda _: (Claim.UP,)))
 
 
 def _count(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 1 or args[0].type not in INTEGRAL:
         return None
-    return Signature((brought(args[0], LONG, mode, zone),), TIMESTAMP)
+    return Signature((implicit_cast(args[0], LONG, mode, zone),), TIMESTAMP)
 
 
 def _at(call_: Call, args: list[Datum]) -> Evaluated:
-    unit, values = _TO[call_.function], numbers(args[0])
+    unit, values = _TO[call_.function], int64_numbers(args[0])
     top = np.iinfo(np.int64).max // unit
     bad = (values > top) | (values < -top) if unit > 1 else np.zeros((), bool)
-    return checked(np.where(bad, 0, values) * unit, bad, args, TIMESTAMP)
+    return build_checked(np.where(bad, 0, values) * unit, bad, args, TIMESTAMP)
 
 
 for _name, _catalyst in (
@@ -68,7 +76,7 @@ for _name, _catalyst in (
     ("timestamp_millis", ("MillisToTimestamp",)),
     ("timestamp_micros", ("MicrosToTimestamp",)),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _count,
@@ -87,20 +95,20 @@ def _days(source: DataType, target: DataType) -> Callable[[tuple[Expr, ...], Mod
             is_instant(args[0].type) if source == DATE else args[0].type in INTEGRAL and args[0].type != LONG
         ):
             return None
-        return Signature((brought(args[0], source, mode, zone),), target)
+        return Signature((implicit_cast(args[0], source, mode, zone),), target)
 
     return resolve
 
 
 def _same_days(call_: Call, args: list[Datum]) -> Evaluated:
-    return Evaluated(made(numbers(args[0]), args, call_.type))
+    return Evaluated(build_typed(int64_numbers(args[0]), args, call_.type))
 
 
 for _name, _catalyst, _source, _target in (
     ("unix_date", ("UnixDate",), DATE, INTEGER),
     ("date_from_unix_date", ("DateFromUnixDate",), INTEGER, DATE),
 ):
-    declare(
+    declare_function(
         Function(
             _name, _days(_source, _target), _same_days, sql=(_name,), catalyst=_catalyst, claims=lambda _: (Claim.UP,)
         )
@@ -114,12 +122,12 @@ def _now(name: str, data_type: DataType) -> Builder:
     return build
 
 
-@overload("unix_timestamp")
+@declare_overload("unix_timestamp")
 def _seconds_now(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Rewrite ``unix_timestamp()`` to that of the query's instant."""
-    return None if args else call("unix_timestamp", Moving(TIMESTAMP, "current_timestamp"), mode=mode, zone=zone)
+    return None if args else make_call("unix_timestamp", Moving(TIMESTAMP, "current_timestamp"), mode=mode, zone=zone)
 
 
-sugar("current_timestamp", "now", catalyst=("CurrentTimestamp", "Now"))(_now("current_timestamp", TIMESTAMP))
-sugar("current_date", "curdate", catalyst=("CurrentDate",))(_now("current_date", DATE))
-sugar("localtimestamp", catalyst=("LocalTimestamp",))(_now("localtimestamp", TIMESTAMP_NTZ))
+declare_sugar("current_timestamp", "now", catalyst=("CurrentTimestamp", "Now"))(_now("current_timestamp", TIMESTAMP))
+declare_sugar("current_date", "curdate", catalyst=("CurrentDate",))(_now("current_date", DATE))
+declare_sugar("localtimestamp", catalyst=("LocalTimestamp",))(_now("localtimestamp", TIMESTAMP_NTZ))

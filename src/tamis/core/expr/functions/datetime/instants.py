@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, is_instant
-from tamis.core.expr.evaluate import constant
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast, is_instant
+from tamis.core.expr.evaluate import constant_value
 from tamis.core.expr.functions.datetime.clock_columns import add_months
-from tamis.core.expr.functions.datetime.time_units import checked, numbers
-from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload
-from tamis.core.expr.time_zones import DAY, zone
+from tamis.core.expr.functions.datetime.time_units import build_checked, int64_numbers
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare_function, declare_overload
+from tamis.core.expr.time_zones import DAY, zone_named
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DATE, INTEGER, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, YEAR_MONTH, DayTimeInterval
 
@@ -22,12 +22,12 @@ from tamis.core.types import DATE, INTEGER, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, 
 def _instant_and_interval(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
     if len(args) != 2 or not isinstance(args[1].type, DayTimeInterval) or not is_instant(args[0].type):
         return None
-    arg = brought(args[0], TIMESTAMP, mode, zone_name) if args[0].type == DATE else args[0]
+    arg = implicit_cast(args[0], TIMESTAMP, mode, zone_name) if args[0].type == DATE else args[0]
     interval = replace(args[1], type=DayTimeInterval()) if isinstance(args[1], Literal) else args[1]
     return Signature((arg, interval), arg.type)
 
 
-def split(interval: Numbers) -> tuple[Numbers, Numbers]:
+def split_interval(interval: Numbers) -> tuple[Numbers, Numbers]:
     """Split a day-time interval into whole days (towards zero) and the rest, both in microseconds."""
     rest = np.fmod(interval, DAY)
     return interval - rest, rest
@@ -35,18 +35,18 @@ def split(interval: Numbers) -> tuple[Numbers, Numbers]:
 
 def _timestamp_add(call: Call, args: list[Datum]) -> Evaluated:
     """Add days on the local calendar, then the rest as elapsed time (Java's ``plusDays`` and ``plus``)."""
-    values, interval = numbers(args[0]), numbers(args[1])
+    values, interval = int64_numbers(args[0]), int64_numbers(args[1])
     whole = values + interval
     bad = ((values ^ whole) & (interval ^ whole)) < 0
-    z = zone(call.zone or "UTC")
+    z = zone_named(call.zone or "UTC")
     if call.type == TIMESTAMP and z.fixed is None:
-        days, rest = split(interval)
+        days, rest = split_interval(interval)
         offset = z.offset(values)
         whole = z.instants(values + offset + days, offset) + rest
-    return checked(whole, bad, args, call.type)
+    return build_checked(whole, bad, args, call.type)
 
 
-declare(
+declare_function(
     Function(
         "timestamp_add",
         _instant_and_interval,
@@ -68,19 +68,19 @@ def _instant_and_months(args: tuple[Expr, ...], _mode: Mode, _zone: str | None) 
 
 
 def _timestamp_add_months(call: Call, args: list[Datum]) -> Evaluated:
-    values = numbers(args[0])
-    z = zone(call.zone or "UTC")
+    values = int64_numbers(args[0])
+    z = zone_named(call.zone or "UTC")
     offset = z.offset(values) if call.type == TIMESTAMP else np.zeros((), np.int64)
     local = values + offset
-    day = add_months(local // DAY, numbers(args[1]))
+    day = add_months(local // DAY, int64_numbers(args[1]))
     bad = np.abs(day) > 106_751_990
     out = np.where(bad, 0, day) * DAY + local % DAY
     if call.type == TIMESTAMP:
         out = z.instants(out, offset)
-    return checked(out, bad, args, call.type)
+    return build_checked(out, bad, args, call.type)
 
 
-declare(
+declare_function(
     Function(
         "timestamp_add_months",
         _instant_and_months,
@@ -98,20 +98,20 @@ def _two_instants(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> 
     if len(args) != 2 or not all(is_instant(a.type) for a in args):
         return None
     target = TIMESTAMP_NTZ if TIMESTAMP_NTZ in (args[0].type, args[1].type) else TIMESTAMP
-    return Signature(tuple(brought(a, target, mode, zone_name) for a in args), DayTimeInterval())
+    return Signature(tuple(implicit_cast(a, target, mode, zone_name) for a in args), DayTimeInterval())
 
 
 def _subtract_timestamps(call: Call, args: list[Datum]) -> Evaluated:
     """Return the difference of the local times; an hour repeated in autumn counts once."""
-    a, b = numbers(args[0]), numbers(args[1])
+    a, b = int64_numbers(args[0]), int64_numbers(args[1])
     if call.args[0].type == TIMESTAMP:
-        z = zone(call.zone or "UTC")
+        z = zone_named(call.zone or "UTC")
         a, b = z.local(a), z.local(b)
     out = a - b
-    return checked(out, ((a ^ out) & (~b ^ out)) < 0, args, call.type)
+    return build_checked(out, ((a ^ out) & (~b ^ out)) < 0, args, call.type)
 
 
-declare(
+declare_function(
     Function(
         "subtract_timestamps",
         _two_instants,
@@ -137,7 +137,7 @@ def _shift(sign: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | N
         if isinstance(a.type, DayTimeInterval) and isinstance(b.type, DayTimeInterval):
             return _interval_sum(a, b, sign)
         if a.type == b.type == YEAR_MONTH:
-            return _folded(call("months_add" if sign > 0 else "months_subtract", a, b))
+            return _folded(make_call("months_add" if sign > 0 else "months_subtract", a, b))
         if not is_instant(a.type):
             return None
         if isinstance(b.type, DayTimeInterval):
@@ -147,16 +147,16 @@ def _shift(sign: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | N
                 and isinstance(b, Literal)
                 and b.value is not None
             ):
-                return call("date_add", a, Literal(INTEGER, sign * b.value // DAY), mode=mode, zone=zone_name)
+                return make_call("date_add", a, Literal(INTEGER, sign * b.value // DAY), mode=mode, zone=zone_name)
             return _with_interval(a, b, sign, mode, zone_name)
         if b.type == YEAR_MONTH:
             name = "add_months" if a.type == DATE else "timestamp_add_months"
-            return call(name, a, _months(b, sign), mode=mode, zone=zone_name)
+            return make_call(name, a, _months(b, sign), mode=mode, zone=zone_name)
         if a.type == DATE and b.type in INTEGRAL:
-            return call("date_add" if sign > 0 else "date_sub", a, b, mode=mode, zone=zone_name)
+            return make_call("date_add" if sign > 0 else "date_sub", a, b, mode=mode, zone=zone_name)
         if sign < 0 and is_instant(b.type):
             name = "subtract_dates" if a.type == b.type == DATE else "subtract_timestamps"
-            return call(name, a, b, mode=mode, zone=zone_name)
+            return make_call(name, a, b, mode=mode, zone=zone_name)
         return None
 
     return build
@@ -166,27 +166,27 @@ def _months(interval: Expr, sign: int) -> Expr:
     """Return the months of an interval as an integer."""
     if isinstance(interval, Literal):
         return Literal(INTEGER, None if interval.value is None else sign * interval.value)
-    months = call("months_of", interval)
-    return months if sign > 0 else call("negate", months)
+    months = make_call("months_of", interval)
+    return months if sign > 0 else make_call("negate", months)
 
 
 def _folded(expr: Expr) -> Expr:
     """Fold the expression if it is constant."""
-    return constant(expr) or expr
+    return constant_value(expr) or expr
 
 
 def _with_interval(a: Expr, b: Expr, sign: int, mode: Mode, zone_name: str | None) -> Expr | None:
     if sign > 0:
-        return call("timestamp_add", a, b, mode=mode, zone=zone_name)
+        return make_call("timestamp_add", a, b, mode=mode, zone=zone_name)
     if isinstance(b, Literal):
-        return call(
+        return make_call(
             "timestamp_add", a, Literal(b.type, None if b.value is None else -b.value), mode=mode, zone=zone_name
         )
-    return call("timestamp_add", a, call("interval_negate", b), mode=mode, zone=zone_name)
+    return make_call("timestamp_add", a, make_call("interval_negate", b), mode=mode, zone=zone_name)
 
 
 def _interval_sum(a: Expr, b: Expr, sign: int) -> Expr | None:
-    return _folded(call("interval_add" if sign > 0 else "interval_subtract", a, b))
+    return _folded(make_call("interval_add" if sign > 0 else "interval_subtract", a, b))
 
 
 def _two_intervals(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
@@ -198,15 +198,15 @@ def _two_intervals(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) ->
 
 
 def _interval_added(call: Call, args: list[Datum]) -> Evaluated:
-    a, b = numbers(args[0]), numbers(args[1])
+    a, b = int64_numbers(args[0]), int64_numbers(args[1])
     with np.errstate(over="ignore"):
         out = a + b if call.function == "interval_add" else a - b
     bad = ((a ^ out) & ((b if call.function == "interval_add" else ~b) ^ out)) < 0
-    return checked(out, bad, args, call.type)
+    return build_checked(out, bad, args, call.type)
 
 
 for _name, _claim in (("interval_add", Claim.UP), ("interval_subtract", Claim.DOWN)):
-    declare(
+    declare_function(
         Function(
             _name,
             _two_intervals,
@@ -217,7 +217,7 @@ for _name, _claim in (("interval_add", Claim.UP), ("interval_subtract", Claim.DO
     )
 
 
-overload("add")(_shift(1))
+declare_overload("add")(_shift(1))
 
 
 def _by_interval(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]:
@@ -225,14 +225,14 @@ def _by_interval(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Ex
 
     def build(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
         fits = len(args) == 2 and args[1].type == YEAR_MONTH
-        return call(name, args[0], _months(args[1], 1), mode=mode, zone=zone_name) if fits else None
+        return make_call(name, args[0], _months(args[1], 1), mode=mode, zone=zone_name) if fits else None
 
     return build
 
 
 for _name in ("add_months", "timestamp_add_months"):
-    overload(_name)(_by_interval(_name))
-overload("subtract")(_shift(-1))
+    declare_overload(_name)(_by_interval(_name))
+declare_overload("subtract")(_shift(-1))
 
 
 def _interval(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
@@ -240,16 +240,16 @@ def _interval(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sign
 
 
 def _negated(call: Call, args: list[Datum]) -> Evaluated:
-    values = numbers(args[0])
-    return checked(-values, values == np.iinfo(np.int64).min, args, call.type)
+    values = int64_numbers(args[0])
+    return build_checked(-values, values == np.iinfo(np.int64).min, args, call.type)
 
 
-declare(
+declare_function(
     Function("interval_negate", _interval, _negated, claims=lambda _: (Claim.DOWN,), partial=lambda _: Partial.OUTSIDE)
 )
 
 
-@overload("negate")
+@declare_overload("negate")
 def _negate(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:  # noqa: ARG001
     if len(args) != 1:
         return None
@@ -260,4 +260,4 @@ def _negate(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr |
         and (arg.type == YEAR_MONTH or isinstance(arg.type, DayTimeInterval))
     ):
         return Literal(arg.type, -arg.value)
-    return call("interval_negate", arg) if isinstance(arg.type, DayTimeInterval) else None
+    return make_call("interval_negate", arg) if isinstance(arg.type, DayTimeInterval) else None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Evaluated
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought
-from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast
+from tamis.core.expr.functions.datetime.time_units import build_checked, build_typed, int64_numbers
 from tamis.core.expr.functions.numeric.arithmetic import product_overflows
-from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare_function, declare_overload
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import INTEGRAL, LONG, DayTimeInterval
 
@@ -17,7 +17,7 @@ from tamis.core.types import INTEGRAL, LONG, DayTimeInterval
 def _by_an_integer(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 2 or not isinstance(args[0].type, DayTimeInterval) or args[1].type not in INTEGRAL:
         return None
-    return Signature((args[0], brought(args[1], LONG, mode, zone)), DayTimeInterval())
+    return Signature((args[0], implicit_cast(args[1], LONG, mode, zone)), DayTimeInterval())
 
 
 def _by_a_constant(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -29,22 +29,22 @@ def _by_a_constant(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Sign
 
 
 def _multiplied(call_: Call, args: list[Datum]) -> Evaluated:
-    a, b = np.broadcast_arrays(numbers(args[0]), numbers(args[1]))
+    a, b = np.broadcast_arrays(int64_numbers(args[0]), int64_numbers(args[1]))
     with np.errstate(all="ignore"):
         out = a * b
         near = np.abs(a.astype(np.float64) * b.astype(np.float64)) >= 2.0**62
-    return checked(out, near & product_overflows(a, b), args, call_.type)
+    return build_checked(out, near & product_overflows(a, b), args, call_.type)
 
 
 def _divided(call_: Call, args: list[Datum]) -> Evaluated:
     """Divide to the nearest microsecond, halves away from zero."""
-    a, b = np.broadcast_arrays(numbers(args[0]), numbers(args[1]))
+    a, b = np.broadcast_arrays(int64_numbers(args[0]), int64_numbers(args[1]))
     quotient, rest = a // b, a % b
     up = (rest > b - rest) | ((rest == b - rest) & (a > 0))
-    return Evaluated(made(quotient + up, args, call_.type))
+    return Evaluated(build_typed(quotient + up, args, call_.type))
 
 
-declare(
+declare_function(
     Function(
         "interval_multiply",
         _by_an_integer,
@@ -54,7 +54,7 @@ declare(
         partial=lambda _: Partial.OUTSIDE,
     )
 )
-declare(
+declare_function(
     Function(
         "interval_divide",
         _by_a_constant,
@@ -65,17 +65,17 @@ declare(
 )
 
 
-@overload("multiply")
+@declare_overload("multiply")
 def _product(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Build a product in either order; ``try_multiply`` is left to Spark."""
     if len(args) != 2 or mode is Mode.TRY:
         return None
     a, b = args if isinstance(args[0].type, DayTimeInterval) else args[::-1]
     fits = isinstance(a.type, DayTimeInterval) and b.type in INTEGRAL
-    return call("interval_multiply", a, b, mode=mode, zone=zone) if fits else None
+    return make_call("interval_multiply", a, b, mode=mode, zone=zone) if fits else None
 
 
-@overload("divide")
+@declare_overload("divide")
 def _quotient(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     fits = mode is not Mode.TRY and _by_a_constant(args, mode, zone) is not None
-    return call("interval_divide", *args, mode=mode, zone=zone) if fits else None
+    return make_call("interval_divide", *args, mode=mode, zone=zone) if fits else None

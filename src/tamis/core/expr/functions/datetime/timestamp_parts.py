@@ -7,12 +7,21 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers, build, either, nulls, outcome, rows
-from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Numbers,
+    build_array,
+    mask_union,
+    mode_outcome,
+    null_mask,
+    row_count,
+)
+from tamis.core.expr.coerce import implicit_cast, is_instant, is_numeric, is_text
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days, month_start
-from tamis.core.expr.functions.datetime.time_units import made, numbers
-from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare
-from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
+from tamis.core.expr.functions.datetime.time_units import build_typed, int64_numbers
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare_function
+from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone_named
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, DOUBLE, INTEGER, INTEGRAL, LONG, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -38,7 +47,10 @@ def _six(args: tuple[Expr, ...], mode: Mode, zone_name: str | None, made_type: D
     if mode is Mode.TRY and not _fits_seconds(args[5].type):
         return None
     return Signature(
-        (*(brought(a, INTEGER, mode, zone_name) for a in args[:5]), brought(args[5], _SECONDS, mode, zone_name)),
+        (
+            *(implicit_cast(a, INTEGER, mode, zone_name) for a in args[:5]),
+            implicit_cast(args[5], _SECONDS, mode, zone_name),
+        ),
         made_type,
     )
 
@@ -61,8 +73,8 @@ def _micros(x: Datum) -> Numbers:
 
 
 def _make_timestamp(call_: Call, args: list[Datum]) -> Evaluated:
-    n = rows(args)
-    year, month, day, hour, minute = (np.broadcast_to(numbers(a), (n,)) for a in args[:5])
+    n = row_count(args)
+    year, month, day, hour, minute = (np.broadcast_to(int64_numbers(a), (n,)) for a in args[:5])
     micros = np.broadcast_to(_micros(args[5]), (n,))
     good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (np.abs(year) < _NEAR)
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
@@ -72,13 +84,15 @@ def _make_timestamp(call_: Call, args: list[Datum]) -> Evaluated:
         (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60) & (micros >= 0) & (micros <= 60 * SECOND)
     )  # 60 is the next minute
     local = np.where(good, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + micros, 0)
-    null = either(*(nulls(a) for a in args))
+    null = mask_union(*(null_mask(a) for a in args))
     bad = ~good if null is None else ~good & ~null
-    at = zone(call_.zone or "UTC").instants(local) if call_.type == TIMESTAMP else local
-    return outcome(made(at, args, call_.type), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such time.")
+    at = zone_named(call_.zone or "UTC").instants(local) if call_.type == TIMESTAMP else local
+    return mode_outcome(
+        build_typed(at, args, call_.type), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such time."
+    )
 
 
-declare(
+declare_function(
     Function(
         "make_timestamp",
         partial(_six, made_type=TIMESTAMP),
@@ -93,7 +107,7 @@ declare(
         local=True,
     )
 )
-declare(
+declare_function(
     Function(
         "make_timestamp_ntz",
         partial(_six, made_type=TIMESTAMP_NTZ),
@@ -114,7 +128,7 @@ def _two_times(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
         return None
     if not all(is_instant(a.type) or is_text(a.type) for a in args[:2]):
         return None
-    return Signature((*(brought(a, TIMESTAMP, mode, zone_name) for a in args[:2]), round_off), DOUBLE)
+    return Signature((*(implicit_cast(a, TIMESTAMP, mode, zone_name) for a in args[:2]), round_off), DOUBLE)
 
 
 def _months_between(call_: Call, args: list[Datum]) -> Evaluated:
@@ -122,8 +136,10 @@ def _months_between(call_: Call, args: list[Datum]) -> Evaluated:
 
     They are whole between equal days of the month and between last days; otherwise a day is 1/31 of a month.
     """
-    z = zone(call_.zone or "UTC")
-    (month_a, day_a, last_a, time_a), (month_b, day_b, last_b, time_b) = (_calendar(z, numbers(a)) for a in args[:2])
+    z = zone_named(call_.zone or "UTC")
+    (month_a, day_a, last_a, time_a), (month_b, day_b, last_b, time_b) = (
+        _calendar(z, int64_numbers(a)) for a in args[:2]
+    )
     whole = (day_a == day_b) | (last_a & last_b)
     seconds = (day_a - day_b) * 86_400 + time_a - time_b
     months = (month_a - month_b).astype(np.float64)
@@ -140,13 +156,13 @@ def _calendar(z: Zone, instants: Numbers) -> tuple[Numbers, Numbers, Numbers, Nu
 
 
 def _doubled(values: Numbers, args: list[Datum]) -> Datum:
-    n, null = rows(args), either(*(nulls(a) for a in args))
-    return build(
+    n, null = row_count(args), mask_union(*(null_mask(a) for a in args))
+    return build_array(
         np.broadcast_to(values, (n,)), None if null is None else np.broadcast_to(null, (n,)), to_arrow_type(DOUBLE)
     )
 
 
-declare(
+declare_function(
     Function(
         "months_between",
         _two_times,

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from tamis.core.expr.arrow_values import Datum, Evaluated
-from tamis.core.expr.coerce import brought, is_instant, is_text
+from tamis.core.expr.coerce import implicit_cast, is_instant, is_text
 from tamis.core.expr.functions.cast.cast_kernels import day_start
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MILLI, MINUTE, trunc_days
-from tamis.core.expr.functions.datetime.time_units import checked, far_from_the_edge, made, named_unit, numbers
-from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload
-from tamis.core.expr.time_zones import DAY, SECOND, zone
+from tamis.core.expr.functions.datetime.time_units import (
+    build_checked,
+    build_typed,
+    far_from_the_edge,
+    int64_numbers,
+    named_unit,
+)
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare_function, declare_overload
+from tamis.core.expr.time_zones import DAY, SECOND, zone_named
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.core.types import DATE, TIMESTAMP
 
@@ -42,13 +48,13 @@ def _truncated(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
         or not (is_instant(args[1].type) or is_text(args[1].type))
     ):
         return None
-    return Signature((args[0], brought(args[1], TIMESTAMP, mode, zone_name)), TIMESTAMP)
+    return Signature((args[0], implicit_cast(args[1], TIMESTAMP, mode, zone_name)), TIMESTAMP)
 
 
 def _date_trunc(call: Call, args: list[Datum]) -> Evaluated:
     unit = named_unit(call.args[0], _TIME_UNITS)
     assert unit is not None
-    z, values = zone(call.zone or "UTC"), numbers(args[1])
+    z, values = zone_named(call.zone or "UTC"), int64_numbers(args[1])
     if unit in {"microsecond", "millisecond", "second"} or (
         unit in _UNITS and z.fixed is not None and z.fixed % _UNITS[unit] == 0
     ):
@@ -59,10 +65,10 @@ def _date_trunc(call: Call, args: list[Datum]) -> Evaluated:
         out = z.instants(local - local % _UNITS[unit], offset)
     else:
         out = day_start(z, trunc_days(z.local(values) // DAY, unit) * DAY)
-    return checked(out, out > values, [args[1]], TIMESTAMP)
+    return build_checked(out, out > values, [args[1]], TIMESTAMP)
 
 
-declare(
+declare_function(
     Function(
         "date_trunc",
         _truncated,
@@ -84,10 +90,10 @@ def _trunc_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) ->
         or not (is_instant(args[0].type) or is_text(args[0].type))
     ):
         return None
-    return Signature((brought(args[0], DATE, mode, zone_name), args[1]), DATE)
+    return Signature((implicit_cast(args[0], DATE, mode, zone_name), args[1]), DATE)
 
 
-@overload("trunc")
+@declare_overload("trunc")
 def _no_unit(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:  # noqa: ARG001
     """Rewrite TRUNC by an invalid unit (``'Q'``) to NULL, only for a column, whose value does not matter."""
     fits = len(args) == 2 and isinstance(args[0], Column) and is_instant(args[0].type)
@@ -97,10 +103,10 @@ def _no_unit(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr 
 def _trunc(call: Call, args: list[Datum]) -> Evaluated:
     unit = named_unit(call.args[1], _DATE_UNITS)
     assert unit is not None
-    return Evaluated(made(trunc_days(numbers(args[0]), unit), args[:1], DATE))
+    return Evaluated(build_typed(trunc_days(int64_numbers(args[0]), unit), args[:1], DATE))
 
 
-declare(
+declare_function(
     Function(
         "trunc",
         _trunc_resolve,

@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, none_of, rows
+from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full_length, none_of, row_count
 from tamis.core.expr.coerce import is_text
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK, Unsure
-from tamis.core.expr.json_codec.jackson_reader import Malformed, Pairs, compact, get, loose_document, values_of
+from tamis.core.expr.json_codec.jackson_reader import (
+    Malformed,
+    Pairs,
+    compact_json,
+    get_json_text,
+    loose_document,
+    values_of,
+)
 from tamis.core.expr.json_codec.json_path import Steps, steps_of, text_of
-from tamis.core.expr.registry import Function, Signature, declare
+from tamis.core.expr.registry import Function, Signature, declare_function
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, DataType, Struct
 from tamis.core.types.arrow import to_arrow_type
@@ -56,12 +63,12 @@ def _get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | No
 
 def _get_json_object(call: Call, args: list[Datum]) -> Evaluated:
     steps = known_steps(call)
-    return _each(args, STRING, lambda text: get(text, steps))
+    return _each(args, STRING, lambda text: get_json_text(text, steps))
 
 
 def _each(args: list[Datum], data_type: DataType, read: Callable[[str], Any]) -> Evaluated:
     """Read one document at a time, with a native parser; bytes that are not UTF-8 are not JSON."""
-    texts = full(args[0], rows(args))
+    texts = full_length(args[0], row_count(args))
     out, left = [], none_of(len(texts))
     for row, text in enumerate(map(_text, texts.cast(pa.binary()).to_pylist())):
         try:
@@ -84,7 +91,7 @@ def _storable(value: Any) -> Any:
     return value if not isinstance(value, str) or value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-declare(
+declare_function(
     Function(
         "get_json_object", _get, _get_json_object, sql=("get_json_object",), catalyst=("GetJsonObject",), rule="json",
         note="what is known of the path, kind by kind; also below a cast to a number",
@@ -158,7 +165,7 @@ def _converted(value: Any, steps: Sequence[str], read: Callable[[Any], Any]) -> 
 def _converter(data_type: DataType) -> Callable[[Any], Any]:
     """Return the conversion of a JSON value by FROM_JSON, which gives None if the value does not fit."""
     if data_type == STRING:
-        return lambda v: v if isinstance(v, str) else compact(v)
+        return lambda v: v if isinstance(v, str) else compact_json(v)
     if data_type == BOOLEAN:
         return lambda v: v if isinstance(v, bool) else None
     if data_type in (FLOAT, DOUBLE):
@@ -188,7 +195,7 @@ def _single(value: Any) -> float | None:
     return float(near)
 
 
-declare(
+declare_function(
     Function(
         "from_json", _never, _from_json, sql=("from_json",), rule="json",
         note="fields that are text, booleans, integers, floats or doubles; kind by kind",

@@ -13,18 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, any_set, full, none_of, rows
-from tamis.core.expr.calls import call
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, any_set, full_length, none_of, row_count
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.evaluate import evaluate
 from tamis.core.expr.functions.json.json_text import known_steps, path_of
-from tamis.core.expr.java_doubles import LEFT_TO_SPARK, Unsure, unsure
+from tamis.core.expr.java_doubles import LEFT_TO_SPARK, Unsure, unsure_doubles
 from tamis.core.expr.json_codec import variant_columns as v
 from tamis.core.expr.json_codec import variant_text
 from tamis.core.expr.json_codec.jackson_reader import Malformed
 from tamis.core.expr.json_codec.json_path import Steps, text_of
-from tamis.core.expr.json_codec.variant_encoding import encode
-from tamis.core.expr.registry import Function, Partial, Signature, cast_from, declare, sugar
+from tamis.core.expr.json_codec.variant_encoding import encode_variant
+from tamis.core.expr.registry import Function, Partial, Signature, cast_from, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode, Opaque
 from tamis.core.types import (
     BINARY,
@@ -78,12 +78,12 @@ def cast(value: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr
     return value if data_type == VARIANT else get(value, (), data_type, mode, zone)
 
 
-@sugar("variant_get")
+@declare_sugar("variant_get")
 def _variant_get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     return _extract(args, mode, zone)
 
 
-@sugar("try_variant_get")
+@declare_sugar("try_variant_get")
 def _try_variant_get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
     return _extract(args, Mode.TRY, zone)
 
@@ -111,7 +111,7 @@ def _never(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | 
 
 
 def _kernel(call_: Call, args: list[Datum]) -> Evaluated:
-    column = full(args[0], rows(args))
+    column = full_length(args[0], row_count(args))
     found = v.at_path(v.nodes(column), known_steps(call_))
     if call_.type == VARIANT:
         return Evaluated(v.cut_out(column, found))
@@ -178,7 +178,7 @@ def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
         return nothing, none_of(len(found)), ~none_of(len(found))
     values, bad, left = _converted(call_, found, kind)
     if kind == v.DOUBLE and isinstance(call_.type, Decimal):
-        left = left | unsure(v.fixed(found, "<f8"), call_.type.scale)
+        left = left | unsure_doubles(v.fixed(found, "<f8"), call_.type.scale)
     return values, bad, left
 
 
@@ -206,7 +206,7 @@ def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask, Mas
     target, none = call_.type, none_of(len(values))
     if source == target:
         return values, none, none
-    tree = call("cast", Column(source, (0,), "value"), mode=Mode.ANSI, zone=call_.zone, type=target)
+    tree = make_call("cast", Column(source, (0,), "value"), mode=Mode.ANSI, zone=call_.zone, type=target)
     if isinstance(tree, Opaque):
         nothing = pa.nulls(len(values), to_arrow_type(target))
         return (nothing, ~none, none) if _never_cast(source, target) else (nothing, none, ~none)
@@ -251,7 +251,7 @@ def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask, Mask]:
     return pa.array(out, to_arrow_type(call_.type)), bad, left
 
 
-declare(
+declare_function(
     Function(
         "variant_get", _never, _kernel,
         partial=lambda c: Partial.NEVER if c.type == VARIANT or c.mode is Mode.TRY else Partial.ANYWHERE,
@@ -266,10 +266,10 @@ def _null_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signa
 
 
 def _is_variant_null(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
-    return Evaluated(pa.array(v.nodes(full(args[0], rows(args))).kinds() == v.NULL))
+    return Evaluated(pa.array(v.nodes(full_length(args[0], row_count(args))).kinds() == v.NULL))
 
 
-declare(
+declare_function(
     Function(
         "is_variant_null",
         _null_resolve,
@@ -290,13 +290,13 @@ _MALFORMED = "[MALFORMED_RECORD_IN_PARSING] The text is not JSON that VARIANT ca
 
 
 def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
-    texts = full(args[0], rows(args)).cast(pa.binary()).to_pylist()
+    texts = full_length(args[0], row_count(args)).cast(pa.binary()).to_pylist()
     bad, left = none_of(len(texts)), none_of(len(texts))
     pairs: list[tuple[bytes, bytes] | None] = [None] * len(texts)
     for i, text in enumerate(texts):
         if text is not None:
             try:
-                pairs[i] = encode(text.decode())
+                pairs[i] = encode_variant(text.decode())
             except (Malformed, UnicodeDecodeError):
                 bad[i] = True
             except Unsure:
@@ -309,7 +309,7 @@ def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
     return Evaluated(out, any_set(failed), _first_error(failed, left, _MALFORMED))
 
 
-declare(
+declare_function(
     Function(
         "parse_json", _parse_resolve, _parse_json, sql=("parse_json",),
         partial=lambda c: Partial.NEVER if c.mode is Mode.TRY else Partial.ANYWHERE,
@@ -318,6 +318,6 @@ declare(
 )  # fmt: skip
 
 
-@sugar("try_parse_json")
+@declare_sugar("try_parse_json")
 def _try_parse_json(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
-    return call("parse_json", *args, mode=Mode.TRY, zone=zone)
+    return make_call("parse_json", *args, mode=Mode.TRY, zone=zone)

@@ -14,22 +14,22 @@ from tamis.core.expr.arrow_values import (
     Evaluated,
     Mask,
     any_set,
-    blank,
-    build,
-    either,
-    full,
+    boolean_array,
+    build_array,
+    full_length,
     is_false,
     is_true,
+    mask_union,
     none_of,
-    nulls,
-    raw,
-    rows,
-    storage,
-    truth,
+    null_mask,
+    null_where,
+    row_count,
+    storage_dtype,
+    stored_numbers,
 )
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, common, is_numeric, orders
-from tamis.core.expr.registry import Function, Signature, declare, sugar
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import cast_to_common, has_order, implicit_cast, is_numeric
+from tamis.core.expr.registry import Function, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import FALSE, TRUE, Call, Expr, Literal, Literals, Mode
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, NULL
 
@@ -43,12 +43,12 @@ _ARROW = {
 }
 
 
-def compare(op: str, a: Datum, b: Datum) -> Datum:
+def compare_values(op: str, a: Datum, b: Datum) -> Datum:
     """Compute ``a op b`` in Spark's order, NULL where either is; ``op`` is a canonical name (``eq``, …)."""
     result = _ARROW[op](a, b)
     if not pa.types.is_floating(a.type):
         return result
-    x, y = raw(a), raw(b)
+    x, y = stored_numbers(a), stored_numbers(b)
     nan_x, nan_y = np.isnan(x), np.isnan(y)
     if not (nan_x.any() or nan_y.any()):
         return result
@@ -57,14 +57,14 @@ def compare(op: str, a: Datum, b: Datum) -> Datum:
     plain = ~(nan_x | nan_y)
     lt, eq = less | (plain & (x < y)), equal | (plain & (x == y))
     values = {"eq": eq, "ne": ~eq, "lt": lt, "le": lt | eq, "gt": ~(lt | eq), "ge": ~lt}[op]
-    return build(np.atleast_1d(values), either(nulls(a), nulls(b)), pa.bool_())
+    return build_array(np.atleast_1d(values), mask_union(null_mask(a), null_mask(b)), pa.bool_())
 
 
 def _pair(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 2:
         return None
-    brought = common(args, mode, zone, sides=True)
-    if brought is None or not (orders(brought[1]) or brought[1] == NULL):
+    brought = cast_to_common(args, mode, zone, sides=True)
+    if brought is None or not (has_order(brought[1]) or brought[1] == NULL):
         return None
     if all(isinstance(a, Literal) and a.type == NULL for a in args):  # NULL < NULL: Arrow does not order untyped values
         return Signature((Literal(BOOLEAN, None), Literal(BOOLEAN, None)), BOOLEAN)
@@ -72,7 +72,7 @@ def _pair(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | N
 
 
 def _kernel(call: Call, args: list[Datum]) -> Evaluated:
-    return Evaluated(compare(call.function, args[0], args[1]))
+    return Evaluated(compare_values(call.function, args[0], args[1]))
 
 
 for _name, _sql, _catalyst in (
@@ -83,22 +83,26 @@ for _name, _sql, _catalyst in (
     ("gt", (">",), ("GreaterThan",)),
     ("ge", (">=",), ("GreaterThanOrEqual",)),
 ):
-    declare(Function(_name, _pair, _kernel, sql=_sql, catalyst=_catalyst, rule="compare", note="bounds against bounds"))
+    declare_function(
+        Function(_name, _pair, _kernel, sql=_sql, catalyst=_catalyst, rule="compare", note="bounds against bounds")
+    )
 
 
 def _null_safe(call: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
-    n = rows(args)
-    equal = np.asarray(full(pc.fill_null(compare("eq", args[0], args[1]), False), n).to_numpy(zero_copy_only=False))
+    n = row_count(args)
+    equal = np.asarray(
+        full_length(pc.fill_null(compare_values("eq", args[0], args[1]), False), n).to_numpy(zero_copy_only=False)
+    )
     null_a, null_b = _where_null(args[0]), _where_null(args[1])
-    return Evaluated(build(np.broadcast_to(equal | (null_a & null_b), (n,)), None, pa.bool_()))
+    return Evaluated(build_array(np.broadcast_to(equal | (null_a & null_b), (n,)), None, pa.bool_()))
 
 
 def _where_null(x: Datum) -> Mask:
-    mask = nulls(x)
+    mask = null_mask(x)
     return np.zeros((), bool) if mask is None else mask
 
 
-declare(
+declare_function(
     Function(
         "null_safe_eq",
         _pair,
@@ -116,11 +120,11 @@ def _one(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | No
 
 
 def _is_null(call: Call, args: list[Datum]) -> Evaluated:
-    mask = np.broadcast_to(_where_null(args[0]), (rows(args),))
-    return Evaluated(build(mask if call.function == "is_null" else ~mask, None, pa.bool_()))
+    mask = np.broadcast_to(_where_null(args[0]), (row_count(args),))
+    return Evaluated(build_array(mask if call.function == "is_null" else ~mask, None, pa.bool_()))
 
 
-declare(
+declare_function(
     Function(
         "is_null",
         _one,
@@ -132,7 +136,7 @@ declare(
         collated=True,
     )
 )
-declare(
+declare_function(
     Function(
         "is_not_null",
         _one,
@@ -151,33 +155,37 @@ def _floating(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature
         return None
     if args[0].type in {FLOAT, DOUBLE}:
         return Signature(args, BOOLEAN)
-    return Signature((brought(args[0], DOUBLE, mode, zone),), BOOLEAN) if is_numeric(args[0].type) else None
+    return Signature((implicit_cast(args[0], DOUBLE, mode, zone),), BOOLEAN) if is_numeric(args[0].type) else None
 
 
 def _is_nan(call: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
-    mask = nulls(args[0])
-    values = np.isnan(raw(args[0]))
-    return Evaluated(build(values & ~mask if mask is not None else values, None, pa.bool_()))
+    mask = null_mask(args[0])
+    values = np.isnan(stored_numbers(args[0]))
+    return Evaluated(build_array(values & ~mask if mask is not None else values, None, pa.bool_()))
 
 
-declare(Function("is_nan", _floating, _is_nan, sql=("isnan",), catalyst=("IsNaN",), rule="is_nan", keeps_nulls=True))
+declare_function(
+    Function("is_nan", _floating, _is_nan, sql=("isnan",), catalyst=("IsNaN",), rule="is_nan", keeps_nulls=True)
+)
 
 
 def _listed(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) < 2:
         return None
-    brought = common(args, mode, zone)
-    if brought is None or not orders(brought[1]) or any(isinstance(a, Literals) for a in (args[0], *brought[0][2:])):
+    brought = cast_to_common(args, mode, zone)
+    if brought is None or not has_order(brought[1]) or any(isinstance(a, Literals) for a in (args[0], *brought[0][2:])):
         return None
     return Signature(brought[0], BOOLEAN)
 
 
 def _in(call: Call, args: list[Evaluated]) -> Evaluated:
     """Evaluate IN: a NULL value needs no options; otherwise the options in order until one matches."""
-    value, n = args[0], rows([a.values for a in args])
+    value, n = args[0], row_count([a.values for a in args])
     if isinstance(call.args[1], Literals):
         return Evaluated(
-            blank(_member(full(value.values, n), call.args[1].array), value.failed), value.failed, value.error
+            null_where(_member(full_length(value.values, n), call.args[1].array), value.failed),
+            value.failed,
+            value.error,
         )
     failed = none_of(n) if value.failed is None else np.array(np.broadcast_to(value.failed, (n,)))
     done = failed | np.broadcast_to(_where_null(value.values), (n,))
@@ -186,11 +194,11 @@ def _in(call: Call, args: list[Evaluated]) -> Evaluated:
         if option.failed is not None:
             now = ~done & option.failed
             failed, done, error = failed | now, done | now, error or option.error
-        equal = compare("eq", value.values, option.values)
+        equal = compare_values("eq", value.values, option.values)
         found |= ~done & is_true(equal)
         unknown |= ~done & ~(is_true(equal) | is_false(equal))
         done |= found
-    return Evaluated(truth(found, ~(found | unknown | failed), n), any_set(failed), error)
+    return Evaluated(boolean_array(found, ~(found | unknown | failed), n), any_set(failed), error)
 
 
 def _member(values: Datum, listed: Datum) -> Datum:
@@ -202,11 +210,11 @@ def _member(values: Datum, listed: Datum) -> Datum:
     if pa.types.is_floating(values.type):
         zero = pa.scalar(0.0, values.type)  # −0.0 + 0.0 = 0.0, so that both zeros hash alike
         values, known = pc.add(values, zero), pc.add(known, zero)
-    unknown = nulls(values)
+    unknown = null_mask(values)
     mask = _found(values, known)
     if listed.null_count:
-        unknown = either(unknown, ~mask)
-    return build(mask, unknown, pa.bool_())
+        unknown = mask_union(unknown, ~mask)
+    return build_array(mask, unknown, pa.bool_())
 
 
 _FEW = 16
@@ -221,15 +229,15 @@ def _found(values: Datum, known: Datum) -> Mask:
     if (
         len(known) <= _FEW
         or len(values) < 4 * len(known)
-        or not np.issubdtype(storage(values.type) or np.float64, np.integer)
+        or not np.issubdtype(storage_dtype(values.type) or np.float64, np.integer)
     ):
         plain: Mask = pc.is_in(values, value_set=known, skip_nulls=True).to_numpy(zero_copy_only=False)
         return plain
     bits = min(22, max(14, len(known).bit_length() + 4))
     table: Mask = np.zeros(1 << bits, bool)
     shift = np.uint64(64 - bits)
-    table[(raw(known).astype(np.int64).view(np.uint64) * _ODD) >> shift] = True
-    stored = raw(values)
+    table[(stored_numbers(known).astype(np.int64).view(np.uint64) * _ODD) >> shift] = True
+    stored = stored_numbers(values)
     keys = stored.view(np.uint64) if stored.dtype == np.int64 else stored.astype(np.int64).view(np.uint64)
     out: Mask = table[(keys * _ODD) >> shift]
     candidates = np.flatnonzero(out)
@@ -238,7 +246,7 @@ def _found(values: Datum, known: Datum) -> Mask:
     return out
 
 
-declare(
+declare_function(
     Function(
         "in",
         _listed,
@@ -251,18 +259,18 @@ declare(
 )
 
 
-@sugar("between")
+@declare_sugar("between")
 def _between(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     if len(args) != 3:
         return None
-    low = call("ge", args[0], args[1], mode=mode, zone=zone, type=BOOLEAN)
-    return call("and", low, call("le", args[0], args[2], mode=mode, zone=zone, type=BOOLEAN))
+    low = make_call("ge", args[0], args[1], mode=mode, zone=zone, type=BOOLEAN)
+    return make_call("and", low, make_call("le", args[0], args[2], mode=mode, zone=zone, type=BOOLEAN))
 
 
 def truth_test(args: tuple[Expr, ...], value: bool) -> Expr:
     """Build ``x IS TRUE`` or ``x IS FALSE``, which is never NULL."""
-    return call("null_safe_eq", args[0], TRUE if value else FALSE, type=BOOLEAN)
+    return make_call("null_safe_eq", args[0], TRUE if value else FALSE, type=BOOLEAN)
 
 
-sugar("is_true")(lambda args, _mode, _zone: truth_test(args, True) if len(args) == 1 else None)
-sugar("is_false")(lambda args, _mode, _zone: truth_test(args, False) if len(args) == 1 else None)
+declare_sugar("is_true")(lambda args, _mode, _zone: truth_test(args, True) if len(args) == 1 else None)
+declare_sugar("is_false")(lambda args, _mode, _zone: truth_test(args, False) if len(args) == 1 else None)

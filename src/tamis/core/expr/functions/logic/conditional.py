@@ -9,37 +9,37 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, is_true, none_of, nulls, rows
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, common, is_text, orders
-from tamis.core.expr.functions.logic.comparisons import compare
-from tamis.core.expr.registry import Claim, Function, Signature, declare, sugar
+from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full_length, is_true, none_of, null_mask, row_count
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import cast_to_common, has_order, implicit_cast, is_text
+from tamis.core.expr.functions.logic.comparisons import compare_values
+from tamis.core.expr.registry import Claim, Function, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, NULL
 from tamis.core.types.arrow import to_arrow_type
 
 
 def _alike(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    brought_ = common(args, mode, zone) if args else None
-    return Signature(*brought_) if brought_ and (orders(brought_[1]) or brought_[1] == NULL) else None
+    brought_ = cast_to_common(args, mode, zone) if args else None
+    return Signature(*brought_) if brought_ and (has_order(brought_[1]) or brought_[1] == NULL) else None
 
 
 def _coalesce(call_: Call, args: list[Evaluated]) -> Evaluated:
-    n = rows([a.values for a in args])
+    n = row_count([a.values for a in args])
     out, failed, error = pa.nulls(n, to_arrow_type(call_.type)), none_of(n), None
     open_ = np.ones(n, bool)
     for arg in args:
         if arg.failed is not None:
             now = open_ & arg.failed
             failed, open_, error = failed | now, open_ & ~now, error or (arg.error if now.any() else None)
-        null = nulls(arg.values)
+        null = null_mask(arg.values)
         takes = open_ if null is None else open_ & ~null
         out = pc.if_else(pa.array(np.broadcast_to(takes, (n,))), arg.values, out)
         open_ = open_ & ~takes
     return Evaluated(out, any_set(failed), error)
 
 
-declare(
+declare_function(
     Function(
         "coalesce",
         _alike,
@@ -55,9 +55,9 @@ def _branches(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature
     """Resolve ``condition, value, condition, value, …, otherwise``."""
     if len(args) < 3 or len(args) % 2 == 0:
         return None
-    conditions = tuple(brought(a, BOOLEAN, mode, zone) if a.type == NULL else a for a in args[:-1:2])
-    values = common((*args[1::2], args[-1]), mode, zone)
-    if values is None or any(c.type != BOOLEAN for c in conditions) or not (orders(values[1]) or values[1] == NULL):
+    conditions = tuple(implicit_cast(a, BOOLEAN, mode, zone) if a.type == NULL else a for a in args[:-1:2])
+    values = cast_to_common((*args[1::2], args[-1]), mode, zone)
+    if values is None or any(c.type != BOOLEAN for c in conditions) or not (has_order(values[1]) or values[1] == NULL):
         return None
     out: list[Expr] = []
     for condition, value in zip(conditions, values[0], strict=False):
@@ -66,7 +66,7 @@ def _branches(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature
 
 
 def _case(call_: Call, args: list[Evaluated]) -> Evaluated:
-    n = rows([a.values for a in args])
+    n = row_count([a.values for a in args])
     out, failed, error = pa.nulls(n, to_arrow_type(call_.type)), none_of(n), None
     open_ = np.ones(n, bool)
     for index in range(0, len(args), 2):
@@ -87,16 +87,18 @@ def _case(call_: Call, args: list[Evaluated]) -> Evaluated:
     return Evaluated(pc.if_else(pa.array(failed), pa.scalar(None, out.type), out), any_set(failed), error)
 
 
-declare(Function("case", _branches, combine=_case, sql=("case", "if", "iff"), catalyst=("CaseWhen", "If"), rule="case"))
+declare_function(
+    Function("case", _branches, combine=_case, sql=("case", "if", "iff"), catalyst=("CaseWhen", "If"), rule="case")
+)
 
 
-@sugar("nullif", catalyst=("NullIf",))
+@declare_sugar("nullif", catalyst=("NullIf",))
 def _nullif(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     if len(args) != 2:
         return None
-    return call(
+    return make_call(
         "case",
-        call("eq", *args, mode=mode, zone=zone, type=BOOLEAN),
+        make_call("eq", *args, mode=mode, zone=zone, type=BOOLEAN),
         Literal(args[0].type, None),
         args[0],
         mode=mode,
@@ -104,22 +106,24 @@ def _nullif(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None
     )
 
 
-@sugar("nvl2", catalyst=("Nvl2",))
+@declare_sugar("nvl2", catalyst=("Nvl2",))
 def _nvl2(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     return (
-        call("case", call("is_not_null", args[0]), args[1], args[2], mode=mode, zone=zone) if len(args) == 3 else None
+        make_call("case", make_call("is_not_null", args[0]), args[1], args[2], mode=mode, zone=zone)
+        if len(args) == 3
+        else None
     )
 
 
 def _extreme(call_: Call, args: list[Datum]) -> Evaluated:
     """Return the greatest or least value that is not NULL; NaN is greater than any number."""
-    n = rows(args)
-    out = full(args[0], n)
+    n = row_count(args)
+    out = full_length(args[0], n)
     better = "gt" if call_.function == "greatest" else "lt"
     for arg in args[1:]:
-        wins = pc.fill_null(compare(better, arg, out), False)
-        free = nulls(out)
-        mask = np.asarray(full(wins, n).to_numpy(zero_copy_only=False))
+        wins = pc.fill_null(compare_values(better, arg, out), False)
+        free = null_mask(out)
+        mask = np.asarray(full_length(wins, n).to_numpy(zero_copy_only=False))
         out = pc.if_else(pa.array(mask if free is None else mask | free), arg, out)
     return Evaluated(out)
 
@@ -133,7 +137,7 @@ def _several(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature 
 
 
 for _name, _catalyst in (("greatest", ("Greatest",)), ("least", ("Least",))):
-    declare(
+    declare_function(
         Function(
             _name,
             _several,

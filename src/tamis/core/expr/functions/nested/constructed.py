@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import common, is_text, orders
-from tamis.core.expr.registry import simplify, sugar
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import cast_to_common, has_order, is_text
+from tamis.core.expr.registry import declare_simplifier, declare_sugar
 from tamis.core.expr.tree import Column, Constructed, Expr, Literal, Mode
 from tamis.core.expr.unsupported_rows import can_fail
 from tamis.core.types import BOOLEAN, INTEGER, INTEGRAL, LONG, NULL, Array, DataType, Field, Struct
@@ -26,7 +26,7 @@ def struct_of(names: tuple[str, ...], items: tuple[Expr, ...], text: str) -> Con
     return Constructed(Struct(fields), text, items, total=True)
 
 
-@sugar("named_struct")
+@declare_sugar("named_struct")
 def _named_struct(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
     names, items = args[::2], args[1::2]
     texts = tuple(n.value for n in names if isinstance(n, Literal) and isinstance(n.value, str))
@@ -35,10 +35,10 @@ def _named_struct(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr 
     return struct_of(texts, items, "named_struct(…)")
 
 
-@sugar("array")
+@declare_sugar("array")
 def _array(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    found = common(args, mode, zone) if args else None
-    if found is None or not orders(found[1]):
+    found = cast_to_common(args, mode, zone) if args else None
+    if found is None or not has_order(found[1]):
         return None
     return Constructed(Array(Field("element", found[1])), "array(…)", found[0], total=True)
 
@@ -74,35 +74,35 @@ def _pairs(a: Expr, b: Expr) -> list[tuple[Expr, Expr]] | None:
 
 
 def _alike(a: DataType, b: DataType) -> bool:
-    return orders(a) and (a == b or (is_text(a) and is_text(b)))
+    return has_order(a) and (a == b or (is_text(a) and is_text(b)))
 
 
 def _all(tests: list[Expr]) -> Expr:
-    return tests[0] if len(tests) == 1 else call("and", *tests, type=BOOLEAN)
+    return tests[0] if len(tests) == 1 else make_call("and", *tests, type=BOOLEAN)
 
 
 def _any(tests: list[Expr]) -> Expr:
-    return tests[0] if len(tests) == 1 else call("or", *tests, type=BOOLEAN)
+    return tests[0] if len(tests) == 1 else make_call("or", *tests, type=BOOLEAN)
 
 
 def _same(pairs: list[tuple[Expr, Expr]]) -> Expr:
     """Test structs for equality: inside structs, NULL equals NULL."""
-    return _all([call("null_safe_eq", x, y, type=BOOLEAN) for x, y in pairs])
+    return _all([make_call("null_safe_eq", x, y, type=BOOLEAN) for x, y in pairs])
 
 
 def _before(pairs: list[tuple[Expr, Expr]]) -> Expr:
     """Compare field by field; inside structs, NULL sorts before all values."""
 
     def field(x: Expr, y: Expr) -> Expr:
-        missing = _all([call("is_null", x), call("is_not_null", y)])
-        return call("coalesce", call("lt", x, y, type=BOOLEAN), missing)
+        missing = _all([make_call("is_null", x), make_call("is_not_null", y)])
+        return make_call("coalesce", make_call("lt", x, y, type=BOOLEAN), missing)
 
     last = field(*pairs[-1])
     return reduce(lambda rest, pair: _any([field(*pair), _all([_same([pair]), rest])]), reversed(pairs[:-1]), last)
 
 
 def _negated(test: Expr) -> Expr:
-    return call("not", test, type=BOOLEAN)
+    return make_call("not", test, type=BOOLEAN)
 
 
 def _turned(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
@@ -125,12 +125,12 @@ def _compared(name: str, a: Expr, b: Expr) -> Expr | None:
     if pairs is None:
         return None
     test = _TESTS[name](pairs)
-    whole = [call("is_null", side) for side in (a, b) if isinstance(side, Column)]
-    return call("case", _any(whole), Literal(BOOLEAN, None), test) if whole else test
+    whole = [make_call("is_null", side) for side in (a, b) if isinstance(side, Column)]
+    return make_call("case", _any(whole), Literal(BOOLEAN, None), test) if whole else test
 
 
 def _comparison(name: str) -> None:
-    @simplify(name)
+    @declare_simplifier(name)
     def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
         return _compared(name, *args) if len(args) == 2 else None
 
@@ -139,13 +139,13 @@ for _name in _TESTS:
     _comparison(_name)
 
 
-@simplify("null_safe_eq")
+@declare_simplifier("null_safe_eq")
 def _null_safe(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
     made = len(args) == 2 and all(isinstance(a, Constructed) for a in args)
     return _compared("eq", *args) if made else None
 
 
-@simplify("in")
+@declare_simplifier("in")
 def _in(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
     value, *options = args
     width = len(_items(value) or ())
@@ -168,7 +168,7 @@ def each_item(name: str, source: Constructed, tests: list[Expr]) -> Expr | None:
 
 
 def _never_null(name: str, outcome: bool) -> None:
-    @simplify(name)
+    @declare_simplifier(name)
     def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
         return None if _unsure(*args) else Literal(BOOLEAN, outcome)
 
@@ -184,7 +184,7 @@ def _elements(side: Expr) -> tuple[Expr, ...] | None:
 
 
 def _at(name: str) -> None:
-    @simplify(name)
+    @declare_simplifier(name)
     def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
         items, index = _elements(args[0]), args[-1]
         if items is None or not isinstance(index, Literal) or index.type not in INTEGRAL or index.value is None:
@@ -199,7 +199,7 @@ _at("element")
 _at("element_at")
 
 
-@simplify("array_size")
+@declare_simplifier("array_size")
 def _size(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
     items = _elements(args[0])
     return Literal(INTEGER, len(items)) if items is not None else None
@@ -210,16 +210,16 @@ def _comparable(a: DataType, b: DataType) -> bool:
     return _alike(a, b) or (a in INTEGRAL and b in INTEGRAL)
 
 
-@simplify("array_contains")
+@declare_simplifier("array_contains")
 def _contains(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Build ``value IN (items)``, which has the same NULLs."""
     items = _elements(args[0])
     if items is None or len(args) != 2 or not _comparable(items[0].type, args[1].type):
         return None
-    return call("in", args[1], *items, mode=mode, zone=zone, type=BOOLEAN)
+    return make_call("in", args[1], *items, mode=mode, zone=zone, type=BOOLEAN)
 
 
-@sugar("arrays_overlap", catalyst=("ArraysOverlap",))
+@declare_sugar("arrays_overlap", catalyst=("ArraysOverlap",))
 def _overlap(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Build an OR over the items of the arrays that are made; one of them may be a column, beside constants."""
     if len(args) != 2:
@@ -232,15 +232,17 @@ def _overlap(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
     if column is not None:
         known = all(isinstance(item, Literal) and item.value is not None for item in items)
         alike = isinstance(column.type, Array) and column.type.element.type == items[0].type
-        tests = [call("array_contains", column, item, mode=mode, zone=zone) for item in items[:_MOST_COMPARISONS]]
+        tests = [make_call("array_contains", column, item, mode=mode, zone=zone) for item in items[:_MOST_COMPARISONS]]
         return _any(tests) if known and alike and len(tests) == len(items) else None
     first, second = made
     if first is None or second is None or len(first) * len(second) > _MOST_COMPARISONS:
         return None
-    return _any([call("eq", x, y) for x in first for y in second]) if _alike(first[0].type, second[0].type) else None
+    return (
+        _any([make_call("eq", x, y) for x in first for y in second]) if _alike(first[0].type, second[0].type) else None
+    )
 
 
-@sugar("array_position", catalyst=("ArrayPosition",))
+@declare_sugar("array_position", catalyst=("ArrayPosition",))
 def _position(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Build a CASE over the items: the number of the first that equals a constant, else 0."""
     items = _elements(args[0]) if len(args) == 2 else None
@@ -249,17 +251,17 @@ def _position(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | No
         return None
     found: list[Expr] = []
     for number, item in enumerate(items, 1):
-        found += [call("eq", item, value, mode=mode, zone=zone), Literal(LONG, number)]
-    return call("case", *found, Literal(LONG, 0))
+        found += [make_call("eq", item, value, mode=mode, zone=zone), Literal(LONG, number)]
+    return make_call("case", *found, Literal(LONG, 0))
 
 
 def _extreme(name: str, chooses: str, catalyst: str) -> None:
-    @sugar(name, catalyst=(catalyst,))
+    @declare_sugar(name, catalyst=(catalyst,))
     def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
         items = _elements(args[0]) if len(args) == 1 else None
         if items is None:
             return None
-        return items[0] if len(items) == 1 else call(chooses, *items, mode=mode, zone=zone)
+        return items[0] if len(items) == 1 else make_call(chooses, *items, mode=mode, zone=zone)
 
 
 _extreme("array_max", "greatest", "ArrayMax")

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, is_false, is_true, nulls, truth
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    any_set,
+    boolean_array,
+    full_length,
+    is_false,
+    is_true,
+    null_mask,
+)
 
 
-def spread(x: Datum) -> tuple[np.ndarray, np.ndarray]:
+def member_ranges(x: Datum) -> tuple[np.ndarray, np.ndarray]:
     """Return the start and number of each row's members (0 for a NULL array)."""
     offsets = np.asarray(x.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)
     sizes = np.diff(offsets)
-    null = nulls(x)
+    null = null_mask(x)
     return offsets[:-1], sizes if null is None else np.where(null, 0, sizes)
 
 
-def members(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def member_positions(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each member of each array, its row and its position among all values."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     before = np.cumsum(sizes) - sizes
@@ -27,7 +36,7 @@ def any_of(test: Evaluated, owner: np.ndarray, length: int, *, exists: bool) -> 
 
     NULL is handled as in OR (``exists``) and AND (``forall``).
     """
-    values = full(test.values, len(owner))
+    values = full_length(test.values, len(owner))
     stop = is_true(values) if exists else is_false(values)
     failed = np.zeros(len(owner), bool) if test.failed is None else np.broadcast_to(test.failed, (len(owner),))
     null = ~(is_true(values) | is_false(values)) & ~failed
@@ -38,7 +47,7 @@ def any_of(test: Evaluated, owner: np.ndarray, length: int, *, exists: bool) -> 
     stopped = (first_stop < none) & ~bad
     unsure = (np.bincount(owner[null], minlength=length) > 0) & ~stopped & ~bad
     rest = ~(stopped | unsure | bad)
-    out = truth(stopped, rest, length) if exists else truth(rest, stopped, length)
+    out = boolean_array(stopped, rest, length) if exists else boolean_array(rest, stopped, length)
     return Evaluated(out, any_set(bad), test.error)
 
 

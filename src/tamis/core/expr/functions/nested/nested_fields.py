@@ -11,8 +11,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, full, nulls
-from tamis.core.expr.registry import Function, Signature, declare
+from tamis.core.expr.arrow_values import Datum, Evaluated, full_length, null_mask
+from tamis.core.expr.registry import Function, Signature, declare_function
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.core.types import STRING, Array, DataType, Field, Map, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_type
@@ -73,7 +73,7 @@ def members(call: Call) -> tuple[DataType, tuple[int, ...]] | None:
     return kind, tuple(ids)
 
 
-def descended(values: Datum, kind: DataType, path: tuple[str, ...]) -> Datum:
+def nested_field(values: Datum, kind: DataType, path: tuple[str, ...]) -> Datum:
     """Return the field below structs; NULL where one of them is."""
     for name in path:
         assert isinstance(kind, Struct)
@@ -96,15 +96,15 @@ def _no_signature(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signa
 
 def _each(call: Call, args: list[Datum]) -> Evaluated:
     """Return an array of the field's values."""
-    x, kind = full(args[0], 1), call.args[0].type
+    x, kind = full_length(args[0], 1), call.args[0].type
     assert isinstance(kind, Array)
-    values = descended(x.values, kind.element.type, path_of(call))
-    null = nulls(x)
+    values = nested_field(x.values, kind.element.type, path_of(call))
+    null = null_mask(x)
     offsets = pa.array(x.offsets.to_numpy(zero_copy_only=False))
     return Evaluated(pa.ListArray.from_arrays(offsets, values, mask=None if null is None else pa.array(null)))
 
 
-declare(
+declare_function(
     Function(
         "array_field", _no_signature, _each, rule="unknown_array", note="by the statistics of the field in the elements"
     )

@@ -18,18 +18,18 @@ from tamis.core.expr.arrow_values import (
     Evaluated,
     Mask,
     Numbers,
-    build,
-    either,
+    build_array,
     is_true,
-    nulls,
-    outcome,
-    raw,
-    rows,
+    mask_union,
+    mode_outcome,
+    null_mask,
+    row_count,
+    stored_numbers,
 )
-from tamis.core.expr.coerce import brought, is_numeric, is_text, wider_numeric
+from tamis.core.expr.coerce import implicit_cast, is_numeric, is_text, wider_numeric
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.functions.numeric import decimals
-from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare_function
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, DataType, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -57,7 +57,7 @@ def _operands(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signa
             target = LONG
         if target is None:
             return None
-        return Signature((brought(a, target, mode, zone), brought(b, target, mode, zone)), target)
+        return Signature((implicit_cast(a, target, mode, zone), implicit_cast(b, target, mode, zone)), target)
 
     return resolve
 
@@ -67,15 +67,15 @@ def _from_text(arg: Expr, args: tuple[Expr, ...], mode: Mode, zone: str | None) 
     if not is_text(arg.type):
         return arg
     other = next((a.type for a in args if is_numeric(a.type)), DOUBLE)
-    return brought(arg, LONG if other in INTEGRAL and mode is not Mode.LEGACY else DOUBLE, mode, zone)
+    return implicit_cast(arg, LONG if other in INTEGRAL and mode is not Mode.LEGACY else DOUBLE, mode, zone)
 
 
 def _kernel(call: Call, args: list[Datum]) -> Evaluated:
     if isinstance(call.args[0].type, Decimal):
         return decimals.compute(call, args)
-    a, b = raw(args[0]), raw(args[1])
-    null = either(nulls(args[0]), nulls(args[1]))
-    n = rows(args)
+    a, b = stored_numbers(args[0]), stored_numbers(args[1])
+    null = mask_union(null_mask(args[0]), null_mask(args[1]))
+    n = row_count(args)
     with np.errstate(all="ignore"):
         if call.type in _FLOATS:
             values, bad = _floating(call.function, a, b)
@@ -91,7 +91,7 @@ def _kernel(call: Call, args: list[Datum]) -> Evaluated:
             bad = None
     null = None if null is None else np.broadcast_to(null, (n,))
     message = "[DIVIDE_BY_ZERO] Division by zero." if zero else f"[ARITHMETIC_OVERFLOW] {call.type} overflow."
-    return outcome(build(values, null, to_arrow_type(call.type)), bad, mode, message)
+    return mode_outcome(build_array(values, null, to_arrow_type(call.type)), bad, mode, message)
 
 
 def _floating(name: str, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
@@ -181,10 +181,10 @@ def _unwrapped(call: Call, bounds: Bounds) -> Mask:
     plain = _away_from_zero(call, bounds)
     if call.function != "div" or not isinstance(call.args[0].type, Decimal):
         return plain
-    (lo, hi), (least, greatest) = ([np.abs(raw(end.cast(pa.float64()))) for end in pair] for pair in bounds)
+    (lo, hi), (least, greatest) = ([np.abs(stored_numbers(end.cast(pa.float64()))) for end in pair] for pair in bounds)
     with np.errstate(all="ignore"):
         small = np.fmax(lo, hi) < _FITS_LONG * np.fmin(least, greatest)
-    unknown = either(*(nulls(end) for pair in bounds for end in pair))
+    unknown = mask_union(*(null_mask(end) for pair in bounds for end in pair))
     return plain & small if unknown is None else plain & small & ~unknown
 
 
@@ -215,7 +215,7 @@ for _name, _sql, _catalyst, _claim in (
     ("subtract", ("-",), ("Subtract",), _UP + _DOWN),
     ("multiply", ("*",), ("Multiply",), _EITHER + _EITHER),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _operands(_name),
@@ -229,7 +229,7 @@ for _name, _sql, _catalyst, _claim in (
         )
     )
 for _name, _sql, _catalyst in (("divide", ("/",), ("Divide",)), ("div", ("div",), ("IntegralDivide",))):
-    declare(
+    declare_function(
         Function(
             _name,
             _operands(_name),
@@ -246,7 +246,7 @@ for _name, _sql, _catalyst in (("divide", ("/",), ("Divide",)), ("div", ("div",)
         )
     )
 for _name, _sql, _catalyst in (("remainder", ("%", "mod"), ("Remainder",)), ("pmod", ("pmod",), ("Pmod",))):
-    declare(
+    declare_function(
         Function(
             _name,
             _operands(_name),

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, either, nulls, raw, rows
-from tamis.core.expr.coerce import brought, wider_numeric
-from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    build_array,
+    mask_union,
+    null_mask,
+    row_count,
+    stored_numbers,
+)
+from tamis.core.expr.coerce import implicit_cast, wider_numeric
+from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare_function
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BYTE, INTEGER, INTEGRAL, LONG, SHORT
 from tamis.core.types.arrow import to_arrow_type
@@ -18,7 +28,7 @@ def _two(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | No
     if len(args) != 2 or any(a.type not in INTEGRAL for a in args):
         return None
     target = wider_numeric(args[0].type, args[1].type, mode)
-    return Signature(tuple(brought(a, target, mode, zone) for a in args), target) if target is not None else None
+    return Signature(tuple(implicit_cast(a, target, mode, zone) for a in args), target) if target is not None else None
 
 
 def _one(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
@@ -30,7 +40,7 @@ def _shifted(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature 
     if len(args) != 2 or any(a.type not in INTEGRAL for a in args):
         return None
     kind = LONG if args[0].type == LONG else INTEGER
-    return Signature((brought(args[0], kind, mode, zone), brought(args[1], INTEGER, mode, zone)), kind)
+    return Signature((implicit_cast(args[0], kind, mode, zone), implicit_cast(args[1], INTEGER, mode, zone)), kind)
 
 
 def _counted(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -44,7 +54,7 @@ def _one_bit(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature 
         return None
     at = args[1].value if isinstance(args[1], Literal) else None
     inside = at is not None and 0 <= at < WIDTHS[args[0].type]
-    return Signature((args[0], brought(args[1], INTEGER, mode, zone)), BYTE) if inside else None
+    return Signature((args[0], implicit_cast(args[1], INTEGER, mode, zone)), BYTE) if inside else None
 
 
 def _shift(call: Call, x: Numbers, count: Numbers) -> Numbers:
@@ -59,7 +69,7 @@ def _shift(call: Call, x: Numbers, count: Numbers) -> Numbers:
 
 
 def _computed(call: Call, args: list[Datum]) -> Evaluated:
-    values = [raw(a) for a in args]
+    values = [stored_numbers(a) for a in args]
     match call.function:
         case "bits_and":
             out = np.bitwise_and(*values)
@@ -76,8 +86,8 @@ def _computed(call: Call, args: list[Datum]) -> Evaluated:
         case _:
             out = _shift(call, *values)
     arrow = to_arrow_type(call.type)
-    whole = np.broadcast_to(np.asarray(out).astype(arrow.to_pandas_dtype()), (rows(args),))
-    return Evaluated(build(whole, either(*(nulls(a) for a in args)), arrow))
+    whole = np.broadcast_to(np.asarray(out).astype(arrow.to_pandas_dtype()), (row_count(args),))
+    return Evaluated(build_array(whole, mask_union(*(null_mask(a) for a in args)), arrow))
 
 
 def count_of(values: Numbers) -> Numbers:
@@ -90,13 +100,15 @@ for _name, _sql, _catalyst in (
     ("bits_or", "|", "BitwiseOr"),
     ("bits_xor", "^", "BitwiseXor"),
 ):
-    declare(
+    declare_function(
         Function(
             _name, _two, _computed, sql=(_sql,), catalyst=(_catalyst,), rule="bits", note="by the bits all values share"
         )
     )
-declare(Function("bits_not", _one, _computed, sql=("~",), catalyst=("BitwiseNot",), claims=lambda _: (Claim.DOWN,)))
-declare(
+declare_function(
+    Function("bits_not", _one, _computed, sql=("~",), catalyst=("BitwiseNot",), claims=lambda _: (Claim.DOWN,))
+)
+declare_function(
     Function(
         "bit_count",
         _counted,
@@ -107,7 +119,7 @@ declare(
         note="by the bits all values share",
     )
 )
-declare(
+declare_function(
     Function(
         "bit_get",
         _one_bit,
@@ -122,10 +134,10 @@ declare(
 
 def _keeps_all_bits(call: Call, bounds: Bounds) -> Mask:
     """Return where shifting left loses no bit of either bound, nor of what lies between them."""
-    count = raw(bounds[1][0]) & (63 if call.type == LONG else 31)
+    count = stored_numbers(bounds[1][0]) & (63 if call.type == LONG else 31)
     ok: Mask = np.ones((), bool)
     for bound in bounds[0]:
-        x = raw(bound)
+        x = stored_numbers(bound)
         moved = np.left_shift(x, count.astype(x.dtype))
         ok = ok & (np.right_shift(moved, count.astype(x.dtype)) == x)
     return np.asarray(ok)
@@ -133,7 +145,7 @@ def _keeps_all_bits(call: Call, bounds: Bounds) -> Mask:
 
 def _bounds_share_sign(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where both bounds have the same sign, so that their order is that of unsigned numbers."""
-    lo, hi = (raw(b) for b in bounds[0])
+    lo, hi = (stored_numbers(b) for b in bounds[0])
     return np.asarray((lo >= 0) | (hi < 0))
 
 
@@ -148,7 +160,7 @@ for _name, _sqls, _catalyst, _guard, _note in (
         "while the sign stays",
     ),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _shifted,

@@ -10,10 +10,21 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, is_true, nulls, outcome, raw, scalar
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, is_numeric
-from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    build_array,
+    is_true,
+    literal_scalar,
+    mode_outcome,
+    null_mask,
+    stored_numbers,
+)
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast, is_numeric
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import DOUBLE, FLOAT
 from tamis.core.types.arrow import to_arrow_type
@@ -22,7 +33,7 @@ from tamis.core.types.arrow import to_arrow_type
 def _one_double(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 1 or not is_numeric(args[0].type):
         return None
-    return Signature((brought(args[0], DOUBLE, mode, zone),), DOUBLE)
+    return Signature((implicit_cast(args[0], DOUBLE, mode, zone),), DOUBLE)
 
 
 _KERNELS: dict[str, Callable[[Numbers], Numbers]] = {
@@ -44,18 +55,18 @@ _KERNELS: dict[str, Callable[[Numbers], Numbers]] = {
 
 def _computed(call_: Call, args: list[Datum]) -> Evaluated:
     x = args[0]
-    values, null = raw(x), nulls(x)
+    values, null = stored_numbers(x), null_mask(x)
     with np.errstate(all="ignore"):
         out = np.atleast_1d(_KERNELS[call_.function](values))
         bad = np.atleast_1d(values <= -1) if call_.function == "log1p" else None
     if bad is not None and null is not None:
         bad = bad & ~null
-    return outcome(build(out, null, to_arrow_type(DOUBLE)), bad, call_.mode, "It has no logarithm.")
+    return mode_outcome(build_array(out, null, to_arrow_type(DOUBLE)), bad, call_.mode, "It has no logarithm.")
 
 
 def _one_side_of_zero(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where no bound lies on the other side of zero."""
-    zero = scalar(0.0, DOUBLE)
+    zero = literal_scalar(0.0, DOUBLE)
     lo, hi = bounds[0]
     return np.asarray(is_true(pc.greater_equal(lo, zero)) | is_true(pc.less_equal(hi, zero)))
 
@@ -77,7 +88,7 @@ for _name, _catalyst in (
     ("sinh", "Sinh"),
     ("tanh", "Tanh"),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _one_double,
@@ -93,7 +104,7 @@ for _name, _catalyst in (
             note={"log1p": "NULL where there is no logarithm", "cosh": "on one side of zero"}.get(_name, ""),
         )
     )
-declare(
+declare_function(
     Function(
         "rint",
         _one_double,
@@ -106,11 +117,11 @@ declare(
 )
 
 
-@sugar("nanvl", catalyst=("NaNvl",))
+@declare_sugar("nanvl", catalyst=("NaNvl",))
 def _nanvl(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Build ``CASE WHEN isnan(a) THEN b ELSE a END``."""
     if len(args) != 2 or not all(is_numeric(a.type) for a in args):
         return None
     kind = FLOAT if all(a.type == FLOAT for a in args) else DOUBLE
-    value, other = (brought(a, kind, mode, zone) for a in args)
-    return call("case", call("is_nan", value), other, value)
+    value, other = (implicit_cast(a, kind, mode, zone) for a in args)
+    return make_call("case", make_call("is_nan", value), other, value)

@@ -10,9 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, fitted, full, outcome, rows, wide_decimal
-from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, brought, narrowest
-from tamis.core.expr.functions.cast.cast_kernels import wrap
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    fit_decimal,
+    full_length,
+    mode_outcome,
+    row_count,
+    wide_decimal,
+)
+from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, implicit_cast, narrowest_type
+from tamis.core.expr.functions.cast.cast_kernels import wrap_integer
 from tamis.core.expr.registry import Signature
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import LONG, DataType, Decimal
@@ -42,16 +50,16 @@ def decimal_result(name: str, a: Decimal, b: Decimal) -> Decimal:
 
 
 def operands(name: str, a: Expr, b: Expr, mode: Mode, zone: str | None) -> Signature | None:
-    first, second = as_decimal(narrowest(a)), as_decimal(narrowest(b))
+    first, second = as_decimal(narrowest_type(a)), as_decimal(narrowest_type(b))
     if first is None or second is None:
         return None
     result: DataType = LONG if name == "div" else decimal_result(name, first, second)
-    return Signature((brought(a, first, mode, zone), brought(b, second, mode, zone)), result)
+    return Signature((implicit_cast(a, first, mode, zone), implicit_cast(b, second, mode, zone)), result)
 
 
 def compute(call: Call, args: list[Datum]) -> Evaluated:
     """Compute in 76 digits (add, subtract, multiply), else value by value; round half up to the result."""
-    n, target = rows(args), call.type
+    n, target = row_count(args), call.type
     mode = Mode.TRY if call.mode is Mode.LEGACY else call.mode
     first, second = args[0].type, args[1].type
     digits = (
@@ -60,11 +68,13 @@ def compute(call: Call, args: list[Datum]) -> Evaluated:
         else max(first.precision - first.scale, second.precision - second.scale) + max(first.scale, second.scale)
     )
     if call.function in {"add", "subtract", "multiply"} and digits < 76:
-        a, b = (full(x, n).cast(pa.decimal256(x.type.precision, x.type.scale)) for x in args)
+        a, b = (full_length(x, n).cast(pa.decimal256(x.type.precision, x.type.scale)) for x in args)
         exact = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}[call.function](a, b)
         assert isinstance(target, Decimal)
-        return fitted(wide_decimal(exact), target, mode, f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {target}.")
-    return _decimal_slowly(call, full(args[0], n).to_pylist(), full(args[1], n).to_pylist(), mode)
+        return fit_decimal(
+            wide_decimal(exact), target, mode, f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {target}."
+        )
+    return _decimal_slowly(call, full_length(args[0], n).to_pylist(), full_length(args[1], n).to_pylist(), mode)
 
 
 def _decimal_slowly(call: Call, a: list[Any], b: list[Any], mode: Mode) -> Evaluated:
@@ -79,7 +89,7 @@ def _decimal_slowly(call: Call, a: list[Any], b: list[Any], mode: Mode) -> Evalu
             if bad[row] and zero:
                 error = "[DIVIDE_BY_ZERO] Division by zero."
             out.append(value)
-    return outcome(
+    return mode_outcome(
         pa.array(out, to_arrow_type(call.type)),
         bad,
         mode,
@@ -90,7 +100,7 @@ def _decimal_slowly(call: Call, a: list[Any], b: list[Any], mode: Mode) -> Evalu
 def _divided(call: Call, x: decimal.Decimal, y: decimal.Decimal) -> decimal.Decimal | int | None:
     if call.function == "div":
         whole = int(x / y)  # a decimal of 38 digits, whose low 64 bits count, in every mode
-        return wrap(whole, LONG) if abs(whole) < 10**MAX_PRECISION else None
+        return wrap_integer(whole, LONG) if abs(whole) < 10**MAX_PRECISION else None
     assert isinstance(call.type, Decimal)
     simple = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv}
     value = simple.get(call.function, operator.mod)(x, y)

@@ -17,18 +17,18 @@ from tamis.core.expr.arrow_values import (
     Datum,
     Evaluated,
     Mask,
-    build,
-    either,
+    build_array,
     is_true,
-    nulls,
-    outcome,
-    raw,
-    rows,
-    scalar,
+    literal_scalar,
+    mask_union,
+    mode_outcome,
+    null_mask,
+    row_count,
+    stored_numbers,
 )
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, is_numeric, is_text
-from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast, is_numeric, is_text
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DOUBLE
 from tamis.core.types.arrow import to_arrow_type
@@ -41,23 +41,23 @@ def _doubles(count: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Signa
     def resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
         if len(args) != count or not all(is_numeric(a.type) or is_text(a.type) for a in args):
             return None
-        return Signature(tuple(brought(a, DOUBLE, mode, zone) for a in args), DOUBLE)
+        return Signature(tuple(implicit_cast(a, DOUBLE, mode, zone) for a in args), DOUBLE)
 
     return resolve
 
 
 def _computed(call_: Call, args: list[Datum]) -> Evaluated:
     """Compute the function; a missing logarithm is NULL and marked, so that corners recognize it."""
-    values = [raw(a) for a in args]
-    null = either(*(nulls(a) for a in args))
-    n = rows(args)
+    values = [stored_numbers(a) for a in args]
+    null = mask_union(*(null_mask(a) for a in args))
+    n = row_count(args)
     with np.errstate(all="ignore"):
         out = np.broadcast_to(_KERNELS[call_.function](*values), (n,))
         bad = np.broadcast_to(values[0] <= 0, (n,)) if call_.function in _LOGARITHMS else None
     null = None if null is None else np.broadcast_to(null, (n,))
     if bad is not None and null is not None:
         bad = bad & ~null
-    return outcome(build(out, null, to_arrow_type(DOUBLE)), bad, call_.mode, "It has no logarithm.")
+    return mode_outcome(build_array(out, null, to_arrow_type(DOUBLE)), bad, call_.mode, "It has no logarithm.")
 
 
 _KERNELS = {"raised": np.power, "exp": np.exp, "ln": np.log, "log10": np.log10, "log2": np.log2}
@@ -65,7 +65,7 @@ _LOGARITHMS = frozenset({"ln", "log10", "log2"})
 
 
 def _at_least(number: float, *, strictly: bool, bounds: tuple[Datum, Datum]) -> Mask:
-    return is_true((pc.greater if strictly else pc.greater_equal)(bounds[0], scalar(number, DOUBLE)))
+    return is_true((pc.greater if strictly else pc.greater_equal)(bounds[0], literal_scalar(number, DOUBLE)))
 
 
 def _power_turns_once(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
@@ -77,7 +77,7 @@ def _power_turns_once(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     return above | (_at_least(0.0, strictly=False, bounds=bounds[0]) & _at_least(0.0, strictly=True, bounds=bounds[1]))
 
 
-declare(
+declare_function(
     Function(
         "raised",
         _doubles(2),
@@ -92,7 +92,7 @@ declare(
 )
 
 
-@sugar("power", "pow")
+@declare_sugar("power", "pow")
 def _power(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Build a power; fold one of two integer constants if a double holds the result.
 
@@ -104,7 +104,7 @@ def _power(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
         base, exponent = (a.value for a in args if isinstance(a, Literal))
         if 0 <= exponent <= 64 and abs(base) < _WHOLE and abs(base**exponent) <= _WHOLE:
             return Literal(DOUBLE, float(base**exponent))
-    return call("raised", *args, mode=mode, zone=zone)
+    return make_call("raised", *args, mode=mode, zone=zone)
 
 
 for _name, _sql, _catalyst in (
@@ -113,7 +113,7 @@ for _name, _sql, _catalyst in (
     ("log10", ("log10",), ("Log10",)),
     ("log2", ("log2",), ("Log2",)),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _doubles(1),
@@ -130,16 +130,16 @@ for _name, _sql, _catalyst in (
     )
 
 
-@sugar("log")
+@declare_sugar("log")
 def _log(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    return call("ln", *args, mode=mode, zone=zone) if len(args) == 1 else None
+    return make_call("ln", *args, mode=mode, zone=zone) if len(args) == 1 else None
 
 
-@sugar("e")
+@declare_sugar("e")
 def _e(args: tuple[Expr, ...], _mode: Mode, _zone: str | None) -> Expr | None:
     return None if args else Literal(DOUBLE, math.e)
 
 
-@sugar("pi")
+@declare_sugar("pi")
 def _pi(args: tuple[Expr, ...], _mode: Mode, _zone: str | None) -> Expr | None:
     return None if args else Literal(DOUBLE, math.pi)

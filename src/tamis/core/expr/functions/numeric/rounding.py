@@ -11,11 +11,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, full, nulls, outcome, raw
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, brought, is_numeric
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    build_array,
+    full_length,
+    mode_outcome,
+    null_mask,
+    stored_numbers,
+)
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, implicit_cast, is_numeric
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
-from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, overload
+from tamis.core.expr.registry import (
+    Bounds,
+    Claim,
+    Function,
+    NaN,
+    Partial,
+    Signature,
+    declare_function,
+    declare_overload,
+)
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DOUBLE, FLOAT, INTEGER, INTEGRAL, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -75,11 +94,11 @@ def _round(call: Call, args: list[Datum]) -> Evaluated:
         return _round_float(call, x)
     places = _scale(call)
     if places >= 0:
-        return Evaluated(full(x, 1)[0] if isinstance(x, pa.Scalar) else x)
-    wide = full(x, 1).cast(pa.decimal128(38, 0)) if places >= -37 else None
-    arrow, null = to_arrow_type(call.type), nulls(full(x, 1))
+        return Evaluated(full_length(x, 1)[0] if isinstance(x, pa.Scalar) else x)
+    wide = full_length(x, 1).cast(pa.decimal128(38, 0)) if places >= -37 else None
+    arrow, null = to_arrow_type(call.type), null_mask(full_length(x, 1))
     if wide is None or -places > 19:
-        return Evaluated(build(np.zeros(len(full(x, 1)), arrow.to_pandas_dtype()), null, arrow))
+        return Evaluated(build_array(np.zeros(len(full_length(x, 1)), arrow.to_pandas_dtype()), null, arrow))
     out = pc.round(wide.cast(pa.decimal256(76, 0)), ndigits=places, round_mode=_HALF[call.function])
     least, greatest = (pa.scalar(decimal.Decimal(v), out.type) for v in LIMITS[call.type])  # type: ignore[index]
     bad = np.asarray(
@@ -91,9 +110,9 @@ def _round(call: Call, args: list[Datum]) -> Evaluated:
             [0 if v is None else (int(v) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1) for v in out.to_pylist()],
             np.int64,
         )
-        return Evaluated(build(values.astype(arrow.to_pandas_dtype()), null, arrow))
+        return Evaluated(build_array(values.astype(arrow.to_pandas_dtype()), null, arrow))
     good = pc.if_else(pa.array(bad), pa.scalar(None, out.type), out)
-    return outcome(
+    return mode_outcome(
         good.cast(pa.decimal128(38, 0)).cast(arrow), bad, call.mode, f"[ARITHMETIC_OVERFLOW] {call.type} overflow."
     )
 
@@ -101,7 +120,7 @@ def _round(call: Call, args: list[Datum]) -> Evaluated:
 def _round_decimal(call: Call, x: Datum) -> Evaluated:
     """Round by Arrow in 76 digits, which is exact."""
     places, mode = min(_scale(call), x.type.scale), _HALF[call.function]
-    wide = full(x, 1).cast(pa.decimal256(76, x.type.scale))
+    wide = full_length(x, 1).cast(pa.decimal256(76, x.type.scale))
     if x.type.precision - x.type.scale < -places:  # coarser than any value of the type: 0, or one unit beyond it
         units = [None if v is None else _coarse(v, places, call.function) for v in wide.to_pylist()]
         return Evaluated(pa.array(units, to_arrow_type(call.type)))
@@ -118,8 +137,8 @@ def _coarse(value: decimal.Decimal, places: int, name: str) -> decimal.Decimal:
 def _round_float(call: Call, x: Datum) -> Evaluated:
     """Round in doubles unless a tie is near, else by decimal text, value by value."""
     arrow, places = to_arrow_type(call.type), _scale(call)
-    array = full(x, 1)
-    values, null = raw(array).astype(np.float64), nulls(array)
+    array = full_length(x, 1)
+    values, null = stored_numbers(array).astype(np.float64), null_mask(array)
     with np.errstate(all="ignore"):
         moved = values * 10.0**places if places >= 0 else values / 10.0**-places
         whole = np.floor(moved + 0.5)
@@ -130,7 +149,7 @@ def _round_float(call: Call, x: Datum) -> Evaluated:
     for row in np.flatnonzero(~easy & np.isfinite(values)):
         out[row] = _by_text(float(values[row]), places, _PYTHON[call.function])
     out = np.where(easy & (out == 0), 0.0, out)  # Java's decimal has no negative zero
-    return Evaluated(build(out.astype(arrow.to_pandas_dtype()), null, arrow))
+    return Evaluated(build_array(out.astype(arrow.to_pandas_dtype()), null, arrow))
 
 
 def _by_text(value: float, places: int, rounding: str) -> float:
@@ -145,14 +164,14 @@ def few_digits(call: Call, bounds: Bounds) -> Mask:
     limit = 10.0 ** (_SAFE_DIGITS - max(_scale(call), 0))
     ok: Mask = np.ones((), bool)
     for bound in bounds[0]:
-        values: Numbers = raw(bound)
-        mask = nulls(bound)
+        values: Numbers = stored_numbers(bound)
+        mask = null_mask(bound)
         ok = ok & ((np.abs(values) < limit) | np.isinf(values) | (False if mask is None else mask))
     return np.asarray(ok)
 
 
 for _name, _catalyst in (("round", ("Round",)), ("bround", ("BRound",))):
-    declare(
+    declare_function(
         Function(
             _name,
             _rounded,
@@ -178,17 +197,17 @@ def _cut_to(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature |
     if scale is None or kind is None:
         return None
     target = _decimal(kind.precision, kind.scale, scale.value)
-    return Signature((brought(args[0], kind, mode, zone), scale), target) if target is not None else None
+    return Signature((implicit_cast(args[0], kind, mode, zone), scale), target) if target is not None else None
 
 
 for _name, _catalyst in (("round_floor", ("RoundFloor",)), ("round_ceil", ("RoundCeil",))):
-    declare(Function(_name, _cut_to, _round, catalyst=_catalyst, claims=lambda _: (Claim.UP, Claim.FIXED)))
+    declare_function(Function(_name, _cut_to, _round, catalyst=_catalyst, claims=lambda _: (Claim.UP, Claim.FIXED)))
 
 
 def _with_places(name: str) -> None:
-    @overload(name)
+    @declare_overload(name)
     def build_(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-        return call(f"round_{name}", *args, mode=mode, zone=zone) if len(args) == 2 else None
+        return make_call(f"round_{name}", *args, mode=mode, zone=zone) if len(args) == 2 else None
 
 
 _with_places("floor")
@@ -198,16 +217,18 @@ _with_places("ceil")
 def _signed(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 1 or not is_numeric(args[0].type):
         return None
-    return Signature((brought(args[0], DOUBLE, mode, zone),), DOUBLE)
+    return Signature((implicit_cast(args[0], DOUBLE, mode, zone),), DOUBLE)
 
 
 def _sign(call: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
-    x = full(args[0], 1)
-    values = raw(x)
-    return Evaluated(build(np.where(np.isnan(values) | (values == 0), values, np.sign(values)), nulls(x), pa.float64()))
+    x = full_length(args[0], 1)
+    values = stored_numbers(x)
+    return Evaluated(
+        build_array(np.where(np.isnan(values) | (values == 0), values, np.sign(values)), null_mask(x), pa.float64())
+    )
 
 
-declare(
+declare_function(
     Function(
         "sign",
         _signed,
@@ -223,12 +244,12 @@ declare(
 
 def _root(call: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
     """Compute SQRT, which IEEE 754 requires to be correctly rounded; NaN below 0."""
-    x = full(args[0], 1)
+    x = full_length(args[0], 1)
     with np.errstate(invalid="ignore"):
-        return Evaluated(build(np.sqrt(raw(x)), nulls(x), pa.float64()))
+        return Evaluated(build_array(np.sqrt(stored_numbers(x)), null_mask(x), pa.float64()))
 
 
-declare(
+declare_function(
     Function(
         "sqrt",
         _signed,

@@ -8,10 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, nulls, outcome, raw
-from tamis.core.expr.coerce import brought, is_numeric, is_text
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    build_array,
+    mode_outcome,
+    null_mask,
+    stored_numbers,
+)
+from tamis.core.expr.coerce import implicit_cast, is_numeric, is_text
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
-from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -22,7 +31,7 @@ _FLOATS = (FLOAT, DOUBLE)
 def _single(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 1:
         return None
-    arg = brought(args[0], DOUBLE, mode, zone) if is_text(args[0].type) else args[0]
+    arg = implicit_cast(args[0], DOUBLE, mode, zone) if is_text(args[0].type) else args[0]
     return Signature((arg,), arg.type) if is_numeric(arg.type) else None
 
 
@@ -30,7 +39,7 @@ def _sign_kernel(call: Call, args: list[Datum]) -> Evaluated:
     x, target = args[0], call.type
     if isinstance(target, Decimal):
         return Evaluated(pc.negate(x) if call.function == "negate" else pc.abs(x))
-    values, null = raw(x), nulls(x)
+    values, null = stored_numbers(x), null_mask(x)
     bad: Mask | None = None
     if target not in _FLOATS:
         bad = np.asarray(values == LIMITS[target][0])  # type: ignore[index]
@@ -38,15 +47,15 @@ def _sign_kernel(call: Call, args: list[Datum]) -> Evaluated:
         bad = None if call.mode is Mode.LEGACY else bad
     with np.errstate(over="ignore"):
         result = -values if call.function == "negate" else np.abs(values)
-    return outcome(build(result, null, x.type), bad, call.mode, f"[ARITHMETIC_OVERFLOW] {target} overflow.")
+    return mode_outcome(build_array(result, null, x.type), bad, call.mode, f"[ARITHMETIC_OVERFLOW] {target} overflow.")
 
 
 def _one_sided(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where the argument keeps its sign."""
     lo, hi = bounds[0]
     low, high = raw_or_zero(lo), raw_or_zero(hi)
-    known = ~np.asarray(nulls(lo) if nulls(lo) is not None else False) & ~np.asarray(
-        nulls(hi) if nulls(hi) is not None else False
+    known = ~np.asarray(null_mask(lo) if null_mask(lo) is not None else False) & ~np.asarray(
+        null_mask(hi) if null_mask(hi) is not None else False
     )
     return np.asarray(known & ((low >= 0) | (high <= 0)))
 
@@ -55,8 +64,8 @@ def raw_or_zero(x: Datum) -> Numbers:
     """Return the stored numbers; for decimals, their signs."""
     if pa.types.is_decimal(x.type):
         sign = pc.sign(x)
-        return raw(sign.cast(pa.int8()))
-    return raw(x)
+        return stored_numbers(sign.cast(pa.int8()))
+    return stored_numbers(x)
 
 
 def _fails_at_least_integer(call: Call) -> Partial:
@@ -67,7 +76,7 @@ def _fails_at_least_integer(call: Call) -> Partial:
     return Partial.NEVER if call.type in _FLOATS or isinstance(call.type, Decimal) else Partial.OUTSIDE
 
 
-declare(
+declare_function(
     Function(
         "negate",
         _single,
@@ -80,7 +89,7 @@ declare(
         moded=lambda _args, t: t in INTEGRAL,
     )
 )
-declare(
+declare_function(
     Function(
         "abs",
         _single,
@@ -98,7 +107,7 @@ declare(
         moded=lambda _args, t: t in INTEGRAL,
     )
 )
-sugar("positive")(lambda args, _mode, _zone: args[0] if len(args) == 1 and is_numeric(args[0].type) else None)
+declare_sugar("positive")(lambda args, _mode, _zone: args[0] if len(args) == 1 and is_numeric(args[0].type) else None)
 
 
 def _rounded(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -107,7 +116,7 @@ def _rounded(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature 
         return None
     arg = args[0]
     if is_text(arg.type) or (arg.type in (FLOAT, *INTEGRAL) and arg.type != LONG):
-        arg = brought(arg, DOUBLE, mode, zone)
+        arg = implicit_cast(arg, DOUBLE, mode, zone)
     if arg.type in (DOUBLE, LONG):
         return Signature((arg,), LONG)
     if isinstance(arg.type, Decimal):
@@ -123,20 +132,24 @@ def _round_kernel(call: Call, args: list[Datum]) -> Evaluated:
         return Evaluated(round_to(x.cast(pa.decimal256(76, x.type.scale))).cast(to_arrow_type(call.type)))
     if pa.types.is_integer(x.type):
         return Evaluated(x)
-    values = np.where(np.isnan(raw(x)), 0.0, np.floor(raw(x)) if call.function == "floor" else np.ceil(raw(x)))
+    values = np.where(
+        np.isnan(stored_numbers(x)),
+        0.0,
+        np.floor(stored_numbers(x)) if call.function == "floor" else np.ceil(stored_numbers(x)),
+    )
     inside = (values > -(2.0**63)) & (values < 2.0**63)
     whole = np.where(
         inside, np.where(inside, values, 0).astype(np.int64), np.where(values > 0, LIMITS[LONG][1], LIMITS[LONG][0])
     )
-    null = nulls(x)
+    null = null_mask(x)
     bad = ~inside if null is None else ~inside & ~null  # NaN becomes 0 in every mode
     if call.mode is Mode.LEGACY:  # Java's conversion to long saturates, and NaN is 0
-        return Evaluated(build(whole, null, pa.int64()))
-    return outcome(build(whole, null, pa.int64()), bad, call.mode, "[ARITHMETIC_OVERFLOW] BIGINT overflow.")
+        return Evaluated(build_array(whole, null, pa.int64()))
+    return mode_outcome(build_array(whole, null, pa.int64()), bad, call.mode, "[ARITHMETIC_OVERFLOW] BIGINT overflow.")
 
 
 for _name, _sql, _catalyst in (("floor", ("floor",), ("Floor",)), ("ceil", ("ceil", "ceiling"), ("Ceil",))):
-    declare(
+    declare_function(
         Function(
             _name,
             _rounded,

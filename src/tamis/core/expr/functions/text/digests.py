@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, full
+from tamis.core.expr.arrow_values import Datum, Evaluated, full_length
 from tamis.core.expr.functions.text.text_kernels import constant_count
 from tamis.core.expr.functions.text.text_order import as_text
-from tamis.core.expr.registry import Function, Signature, declare
+from tamis.core.expr.registry import Function, Signature, declare_function
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import BINARY, LONG, STRING
 from tamis.core.types.arrow import to_arrow_type
@@ -47,14 +47,14 @@ def _digest(call_: Call, args: list[Datum]) -> Evaluated:
         "sha2": lambda v: _SHA2[size or 0](v).hexdigest(),
     }
     change = kernels[call_.function]
-    encoded = full(args[0], 1).cast(pa.binary()).dictionary_encode()
+    encoded = full_length(args[0], 1).cast(pa.binary()).dictionary_encode()
     made = pa.array([change(v) for v in encoded.dictionary.to_pylist()], to_arrow_type(call_.type))
     return Evaluated(made.take(encoded.indices))
 
 
 for _name, _sql, _catalyst in (("md5", ("md5",), ("Md5",)), ("sha1", ("sha1", "sha"), ("Sha1",))):
-    declare(Function(_name, _one, _digest, sql=_sql, catalyst=_catalyst, note="single values only"))
-declare(
+    declare_function(Function(_name, _one, _digest, sql=_sql, catalyst=_catalyst, note="single values only"))
+declare_function(
     Function(
         "crc32",
         _checked,
@@ -65,4 +65,4 @@ declare(
         note="single values only",
     )
 )
-declare(Function("sha2", _sized, _digest, sql=("sha2",), catalyst=("Sha2",), note="single values only"))
+declare_function(Function("sha2", _sized, _digest, sql=("sha2",), catalyst=("Sha2",), note="single values only"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, full
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought
+from tamis.core.expr.arrow_values import Datum, Evaluated, full_length
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast
 from tamis.core.expr.functions.text.text_kernels import constant_text
 from tamis.core.expr.functions.text.text_order import as_text
-from tamis.core.expr.registry import Claim, Function, Signature, declare, sugar
+from tamis.core.expr.registry import Claim, Function, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BINARY, INTEGER, INTEGRAL, LONG, STRING
 
@@ -19,7 +19,7 @@ def _hex_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signat
     if len(args) != 1:
         return None
     if args[0].type in INTEGRAL:
-        return Signature((brought(args[0], LONG, mode, zone),), STRING)
+        return Signature((implicit_cast(args[0], LONG, mode, zone),), STRING)
     text = args[0] if args[0].type in (BINARY, STRING) else None
     return Signature((text,), STRING) if text is not None else None
 
@@ -27,13 +27,13 @@ def _hex_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signat
 def _hex(call_: Call, args: list[Datum]) -> Evaluated:
     """Compute digits: two for a byte, and those of an integer in two's complement without leading zeros."""
     if call_.args[0].type == LONG:
-        made = [None if v is None else format(v % 2**64, "X") for v in full(args[0], 1).to_pylist()]
+        made = [None if v is None else format(v % 2**64, "X") for v in full_length(args[0], 1).to_pylist()]
     else:
-        made = [None if v is None else v.hex().upper() for v in full(args[0], 1).cast(pa.binary()).to_pylist()]
+        made = [None if v is None else v.hex().upper() for v in full_length(args[0], 1).cast(pa.binary()).to_pylist()]
     return Evaluated(pa.array(made, pa.string()))
 
 
-declare(
+declare_function(
     Function(
         "hex",
         _hex_resolve,
@@ -53,11 +53,11 @@ def _one_text(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature
 
 def _ascii(_call: Call, args: list[Datum]) -> Evaluated:
     """Return the code of the first character; 0 for an empty text."""
-    made = [None if v is None else ord(v[0]) if v else 0 for v in full(args[0], 1).to_pylist()]
+    made = [None if v is None else ord(v[0]) if v else 0 for v in full_length(args[0], 1).to_pylist()]
     return Evaluated(pa.array(made, pa.int32()))
 
 
-declare(
+declare_function(
     Function(
         "ascii",
         _one_text,
@@ -87,11 +87,11 @@ def _translate(call_: Call, args: list[Datum]) -> Evaluated:
     table: dict[int, str | None] = {}
     for at, character in enumerate(taken):
         table.setdefault(ord(character), given[at] if at < len(given) else None)
-    made = [None if v is None else v.translate(table) for v in full(args[0], 1).to_pylist()]
+    made = [None if v is None else v.translate(table) for v in full_length(args[0], 1).to_pylist()]
     return Evaluated(pa.array(made, pa.string()))
 
 
-declare(
+declare_function(
     Function(
         "translate",
         _translate_resolve,
@@ -104,9 +104,9 @@ declare(
 )
 
 
-@sugar("substring_index", catalyst=("SubstringIndex",))
+@declare_sugar("substring_index", catalyst=("SubstringIndex",))
 def _substring_index(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Build the text before the first separator, which SPLIT_PART gives too."""
     if len(args) != 3 or not isinstance(args[2], Literal) or args[2].value != 1 or not constant_text(args[1]):
         return None
-    return call("split_part", args[0], args[1], Literal(INTEGER, 1), mode=mode, zone=zone)
+    return make_call("split_part", args[0], args[1], Literal(INTEGER, 1), mode=mode, zone=zone)

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, full
-from tamis.core.expr.calls import call
+from tamis.core.expr.arrow_values import Datum, Evaluated, full_length
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.functions.text.text_kernels import constant_count, constant_text
 from tamis.core.expr.functions.text.text_order import as_text
-from tamis.core.expr.registry import Function, Signature, declare, overload
+from tamis.core.expr.registry import Function, Signature, declare_function, declare_overload
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, INTEGER, STRING, DataType
 from tamis.core.types.arrow import to_arrow_type
@@ -104,7 +104,7 @@ def _pattern(call_: Call) -> re.Pattern[str]:
 
 def _by_value(change: Callable[[str], object], x: Datum, data_type: DataType) -> Evaluated:
     """Evaluate each distinct text once."""
-    encoded = full(x, 1).dictionary_encode()
+    encoded = full_length(x, 1).dictionary_encode()
     made = pa.array([change(v) for v in encoded.dictionary.to_pylist()], to_arrow_type(data_type))
     return Evaluated(made.take(encoded.indices))
 
@@ -127,8 +127,10 @@ def _replace(call_: Call, args: list[Datum]) -> Evaluated:
     return _by_value(lambda v: found.sub(lambda _: new or "", v), args[0], STRING)
 
 
-declare(Function("matches", _searched, _search, note="other patterns than a few plain texts: single values only"))
-declare(
+declare_function(
+    Function("matches", _searched, _search, note="other patterns than a few plain texts: single values only")
+)
+declare_function(
     Function(
         "regexp_extract",
         _extracted,
@@ -138,7 +140,7 @@ declare(
         note="single values only",
     )
 )
-declare(
+declare_function(
     Function(
         "regexp_replace",
         _replaced,
@@ -150,12 +152,12 @@ declare(
 )
 
 
-@overload("regexp_replace")
+@declare_overload("regexp_replace")
 def _from_the_start(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Accept the start position that Catalyst passes, if it is the first character (the default)."""
     start = args[3] if len(args) == 4 else None
     return (
-        call("regexp_replace", *args[:3], mode=mode, zone=zone)
+        make_call("regexp_replace", *args[:3], mode=mode, zone=zone)
         if isinstance(start, Literal) and start.value == 1
         else None
     )

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, full
-from tamis.core.expr.calls import call
+from tamis.core.expr.arrow_values import Datum, Evaluated, full_length
+from tamis.core.expr.calls import make_call
 from tamis.core.expr.functions.text.text_order import as_text
-from tamis.core.expr.registry import Function, Signature, declare, sugar
+from tamis.core.expr.registry import Function, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BINARY, INTEGER, INTEGRAL, STRING, Array, DataType, Field
 from tamis.core.types.arrow import to_arrow_type
@@ -75,7 +75,7 @@ def _repeat(call_: Call, args: list[Datum]) -> Evaluated:
 def _instr(call_: Call, args: list[Datum]) -> Evaluated:
     wanted = _text(call_, 1)
     return Evaluated(
-        pa.array([None if v is None else v.find(wanted) + 1 for v in full(args[0], 1).to_pylist()], pa.int32())
+        pa.array([None if v is None else v.find(wanted) + 1 for v in full_length(args[0], 1).to_pylist()], pa.int32())
     )
 
 
@@ -83,7 +83,7 @@ def _padded(call_: Call, args: list[Datum]) -> Evaluated:
     """Pad to exactly that many characters, cutting what is longer."""
     width = max(0, _count(call_, 1))
     pad = pc.utf8_lpad if call_.function == "lpad" else pc.utf8_rpad
-    x = full(args[0], 1)
+    x = full_length(args[0], 1)
     return Evaluated(
         pc.utf8_slice_codeunits(pad(x, width, _text(call_, 2)), 0, width) if width else pc.if_else(x.is_valid(), "", x)
     )
@@ -107,7 +107,7 @@ for _name, _resolve, _kernel, _sql, _catalyst in (
     ("lpad", _one_character, _padded, ("lpad",), ("StringLPad",)),
     ("rpad", _one_character, _padded, ("rpad",), ("StringRPad",)),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _resolve,
@@ -139,7 +139,9 @@ def _size(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 for _name, _catalyst in (("bit_length", ("BitLength",)), ("octet_length", ("OctetLength",))):
-    declare(Function(_name, _size_resolve, _size, sql=(_name,), catalyst=_catalyst, limits=lambda _: (0, None)))
+    declare_function(
+        Function(_name, _size_resolve, _size, sql=(_name,), catalyst=_catalyst, limits=lambda _: (0, None))
+    )
 
 
 def _split_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -155,10 +157,10 @@ def _split_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Sign
 
 
 def _split(call_: Call, args: list[Datum]) -> Evaluated:
-    return Evaluated(pc.split_pattern(full(args[0], 1), _text(call_, 1)).cast(to_arrow_type(call_.type)))
+    return Evaluated(pc.split_pattern(full_length(args[0], 1), _text(call_, 1)).cast(to_arrow_type(call_.type)))
 
 
-declare(
+declare_function(
     Function(
         "split",
         _split_resolve,
@@ -180,11 +182,13 @@ def _part_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signa
 def _part(call_: Call, args: list[Datum]) -> Evaluated:
     """Return the n-th piece; empty if there are fewer."""
     separator, number = _text(call_, 1), _count(call_, 2)
-    pieces = (None if v is None else v.split(separator)[number - 1 : number] for v in full(args[0], 1).to_pylist())
+    pieces = (
+        None if v is None else v.split(separator)[number - 1 : number] for v in full_length(args[0], 1).to_pylist()
+    )
     return Evaluated(pa.array([None if p is None else "".join(p) for p in pieces], pa.string()))
 
 
-declare(
+declare_function(
     Function(
         "split_part",
         _part_resolve,
@@ -246,7 +250,7 @@ def _listed(inside: str) -> str | None:
     return out or None
 
 
-@sugar("rlike", "regexp", "regexp_like", catalyst=("RLike",))
+@declare_sugar("rlike", "regexp", "regexp_like", catalyst=("RLike",))
 def _rlike(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Rewrite RLIKE to a search for a few plain texts, at the start or anywhere, if possible."""
     pattern = constant_text(args[1]) if len(args) == 2 else None
@@ -255,24 +259,24 @@ def _rlike(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     first = pattern.startswith("^")
     found = alternatives(pattern[1:] if first else pattern)
     if found is None:
-        return call("matches", text, args[1], mode=mode, zone=zone)
+        return make_call("matches", text, args[1], mode=mode, zone=zone)
     tests = tuple(
-        call("starts_with" if first else "contains", text, Literal(STRING, o), mode=mode, zone=zone) for o in found
+        make_call("starts_with" if first else "contains", text, Literal(STRING, o), mode=mode, zone=zone) for o in found
     )
-    return call("or", *tests) if len(tests) > 1 else tests[0]
+    return make_call("or", *tests) if len(tests) > 1 else tests[0]
 
 
-@sugar("right")
+@declare_sugar("right")
 def _right(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     count = constant_count(args[1]) if len(args) == 2 else None
     if count is None or as_text(args[0], mode, zone) is None:
         return None
     if count <= 0:
-        return call("substring", args[0], Literal(INTEGER, 1), Literal(INTEGER, 0), mode=mode, zone=zone)
-    return call("substring", args[0], Literal(INTEGER, -count), mode=mode, zone=zone)
+        return make_call("substring", args[0], Literal(INTEGER, 1), Literal(INTEGER, 0), mode=mode, zone=zone)
+    return make_call("substring", args[0], Literal(INTEGER, -count), mode=mode, zone=zone)
 
 
-@sugar("overlay")
+@declare_sugar("overlay")
 def _overlay(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Rewrite OVERLAY: the text before the position, the new text, and the text after it."""
     new, place = (constant_text(args[1]), constant_count(args[2])) if len(args) in (3, 4) else (None, None)
@@ -280,27 +284,27 @@ def _overlay(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
     if new is None or place is None or place < 1 or taken is None or as_text(args[0], mode, zone) is None:
         return None
     after = place + (taken if taken >= 0 else len(new))
-    before = call("substring", args[0], Literal(INTEGER, 1), Literal(INTEGER, place - 1), mode=mode, zone=zone)
-    return call(
+    before = make_call("substring", args[0], Literal(INTEGER, 1), Literal(INTEGER, place - 1), mode=mode, zone=zone)
+    return make_call(
         "concat",
         before,
         args[1],
-        call("substring", args[0], Literal(INTEGER, after), mode=mode, zone=zone),
+        make_call("substring", args[0], Literal(INTEGER, after), mode=mode, zone=zone),
         mode=mode,
         zone=zone,
     )
 
 
-@sugar("locate", "position", "charindex")
+@declare_sugar("locate", "position", "charindex")
 def _locate(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    return call("instr", args[1], args[0], mode=mode, zone=zone) if len(args) == 2 else None
+    return make_call("instr", args[1], args[0], mode=mode, zone=zone) if len(args) == 2 else None
 
 
-@sugar("zeroifnull")
+@declare_sugar("zeroifnull")
 def _zero_if_null(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    return call("coalesce", args[0], Literal(INTEGER, 0), mode=mode, zone=zone) if len(args) == 1 else None
+    return make_call("coalesce", args[0], Literal(INTEGER, 0), mode=mode, zone=zone) if len(args) == 1 else None
 
 
-@sugar("nullifzero")
+@declare_sugar("nullifzero")
 def _null_if_zero(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    return call("nullif", args[0], Literal(INTEGER, 0), mode=mode, zone=zone) if len(args) == 1 else None
+    return make_call("nullif", args[0], Literal(INTEGER, 0), mode=mode, zone=zone) if len(args) == 1 else None

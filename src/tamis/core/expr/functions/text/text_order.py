@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, full, is_true, rows
-from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, full_length, is_true, null_where, row_count
+from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import implicit_cast, is_instant, is_numeric, is_text
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK, is_left_to_spark
-from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare, sugar
+from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BINARY, BOOLEAN, INTEGER, STRING, DataType
 
@@ -40,7 +40,7 @@ def as_text(arg: Expr, mode: Mode, zone: str | None) -> Expr | None:
     if is_text(arg.type):
         return arg
     if is_numeric(arg.type) or is_instant(arg.type) or arg.type == BOOLEAN or isinstance(arg, Literal):
-        out = brought(arg, STRING, mode, zone)
+        out = implicit_cast(arg, STRING, mode, zone)
         return out if out.type == STRING else None
     return None
 
@@ -64,11 +64,11 @@ def _search(call_: Call, args: list[Datum]) -> Evaluated:
     find = _SEARCH[call_.function]
     if isinstance(pattern, pa.Scalar):
         if not pattern.is_valid:
-            return Evaluated(pa.nulls(rows(args), pa.bool_()))
-        return Evaluated(full(find(text, pattern=pattern.as_py()), rows(args)))
+            return Evaluated(pa.nulls(row_count(args), pa.bool_()))
+        return Evaluated(full_length(find(text, pattern=pattern.as_py()), row_count(args)))
     test = {"starts_with": str.startswith, "ends_with": str.endswith, "contains": str.__contains__}[call_.function]
-    n = rows(args)
-    pairs = zip(full(text, n).to_pylist(), full(pattern, n).to_pylist(), strict=True)
+    n = row_count(args)
+    pairs = zip(full_length(text, n).to_pylist(), full_length(pattern, n).to_pylist(), strict=True)
     return Evaluated(pa.array([None if t is None or p is None else bool(test(t, p)) for t, p in pairs], pa.bool_()))
 
 
@@ -79,7 +79,7 @@ for _name, _sql, _catalyst in (
     ("ends_with", ("endswith",), ("EndsWith",)),
     ("contains", ("contains",), ("Contains",)),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _texts(2, BOOLEAN),
@@ -142,10 +142,10 @@ def _like(call_: Call, args: list[Datum]) -> Evaluated:
     assert parts is not None
     regex = "".join("." if p is None else ".*" if p == "" else re.escape(p) if not p.isspace() else p for p in parts)
     folded = "(?i)" if call_.function == "ilike" else ""
-    return Evaluated(full(pc.match_substring_regex(args[0], f"(?s){folded}\\A{regex}\\z"), rows(args)))
+    return Evaluated(full_length(pc.match_substring_regex(args[0], f"(?s){folded}\\A{regex}\\z"), row_count(args)))
 
 
-declare(
+declare_function(
     Function(
         "like",
         _like_resolve,
@@ -167,7 +167,7 @@ def _measurable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signatu
     return Signature((text,), INTEGER) if text is not None else None
 
 
-declare(
+declare_function(
     Function(
         "length",
         _measurable,
@@ -186,7 +186,7 @@ def _cased(name: str, x: Datum) -> Datum:
     ``ß`` becomes ``SS`` and a final ``Σ`` becomes ``ς``; Arrow maps characters one by one.
     """
     plain, whole = _SIMPLE[name]
-    texts = full(x, 1)
+    texts = full_length(x, 1)
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return plain(x)
     out = pa.array([None if v is None else whole(v) for v in texts.to_pylist()], pa.string())
@@ -196,7 +196,7 @@ def _cased(name: str, x: Datum) -> Datum:
 def _simple(call_: Call, args: list[Datum]) -> Evaluated:
     values = _cased(call_.function, args[0])
     left = _newer_letters(args[0]) if is_left_to_spark() else None
-    return Evaluated(values) if left is None else Evaluated(blank(values, left), left, LEFT_TO_SPARK)
+    return Evaluated(values) if left is None else Evaluated(null_where(values, left), left, LEFT_TO_SPARK)
 
 
 def _newer_letters(x: Datum) -> Mask | None:
@@ -204,7 +204,7 @@ def _newer_letters(x: Datum) -> Mask | None:
 
     A pair of letters stays one in all later releases. A letter without a partner may get one, and so may a new one.
     """
-    texts = full(x, 1)
+    texts = full_length(x, 1)
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return None
     held = texts.to_pylist()
@@ -223,7 +223,7 @@ def _ascii(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
 
 
 for _name, _sql, _catalyst in (("upper", ("upper", "ucase"), ("Upper",)), ("lower", ("lower", "lcase"), ("Lower",))):
-    declare(
+    declare_function(
         Function(
             _name,
             _texts(1, STRING),
@@ -260,7 +260,7 @@ for _name, _sql, _catalyst in (
     ("ltrim", ("ltrim",), ("StringTrimLeft",)),
     ("rtrim", ("rtrim",), ("StringTrimRight",)),
 ):
-    declare(
+    declare_function(
         Function(
             _name,
             _trimmable,
@@ -327,7 +327,7 @@ def _same_before(call_: Call, bounds: Bounds) -> Mask:
     )
 
 
-declare(
+declare_function(
     Function(
         "substring",
         _substring_resolve,
@@ -341,9 +341,11 @@ declare(
 )
 
 
-@sugar("left", catalyst=("Left",))
+@declare_sugar("left", catalyst=("Left",))
 def _left(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    return call("substring", args[0], Literal(INTEGER, 1), args[1], mode=mode, zone=zone) if len(args) == 2 else None
+    return (
+        make_call("substring", args[0], Literal(INTEGER, 1), args[1], mode=mode, zone=zone) if len(args) == 2 else None
+    )
 
 
 def _concat_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -354,7 +356,7 @@ def _concat_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Sig
 
 
 def _concat(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
-    return Evaluated(full(pc.binary_join_element_wise(*args, "", null_handling="emit_null"), rows(args)))
+    return Evaluated(full_length(pc.binary_join_element_wise(*args, "", null_handling="emit_null"), row_count(args)))
 
 
 def _concat_claims(call_: Call) -> tuple[Claim, ...]:
@@ -367,7 +369,7 @@ def _concat_claims(call_: Call) -> tuple[Claim, ...]:
     return tuple(Claim.UP if i == last and changing == [last] else Claim.FIXED for i in range(len(call_.args)))
 
 
-declare(
+declare_function(
     Function(
         "concat",
         _concat_resolve,
