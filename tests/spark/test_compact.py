@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.spark.conftest import Lake
 
 import tamis
 
@@ -84,3 +85,29 @@ def test_by_call(lake: Any) -> None:
     assert vacuumed["objects"] > 0
     assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
     lake.refused("SELECT * FROM lake.db.t VERSION AS OF 3", "VERSION_NOT_FOUND")
+
+
+@pytest.mark.parametrize("statement", ["OPTIMIZE lake.db.t", "OPTIMIZE lake.db.t ZORDER BY (id, ch)"])
+def test_texts_with_lengths_keep_their_values_and_types(lake: Lake, statement: str) -> None:
+    lake.sql(
+        "CREATE TABLE lake.db.t (id INT, ch CHAR(4), v VARCHAR(4), s STRUCT<c: CHAR(3), l: ARRAY<VARCHAR(2)>>) USING tamis CLUSTER BY (ch)"
+    )
+    for first in (1, 2):
+        lake.sql(
+            f"INSERT INTO lake.db.t VALUES ({first}, 'b', 'x ', struct('c', array('l'))), ({first + 2}, 'a', NULL, NULL)"
+        )
+    before, types = lake.rows("SELECT * FROM lake.db.t ORDER BY id"), lake.rows("DESCRIBE lake.db.t")
+    lake.sql(statement)
+    assert lake.rows("SELECT count(*) FROM lake.db.t.parts") == [(1,)]
+    assert lake.rows("SELECT * FROM lake.db.t ORDER BY id") == before
+    assert lake.rows("DESCRIBE lake.db.t")[:4] == types[:4]
+    assert lake.rows("SELECT id FROM lake.db.t WHERE ch = 'a' AND s IS NULL ORDER BY id") == [(3,), (4,)]
+    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+        lake.sql("INSERT INTO lake.db.t VALUES (9, 'a', 'too long', NULL)")
+
+
+def test_a_call_lists_changes_of_texts_with_lengths(lake: Lake) -> None:
+    lake.sql("CREATE TABLE lake.db.t (id INT, ch CHAR(4), s STRUCT<v: VARCHAR(4)>) USING tamis")
+    lake.sql("INSERT INTO lake.db.t VALUES (1, 'a', struct('b'))")
+    call = "CALL lake.system.changes(table => 'db.t', from_version => 0)"
+    assert [tuple(row)[:3] for row in lake.sql(call).collect()] == [(1, "a   ", ("b",))]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.jvm_bridge.spark_types import to_python_spark
 from tamis.spark.options.source_options import Use, read_options
 
 _READ = "org.apache.spark.sql.connector.read."
@@ -46,7 +46,8 @@ class LocalTable:
         return self._name
 
     def schema(self) -> Any:
-        return self.bridge.struct_type(to_spark(from_arrow_schema(self.rows.schema)))
+        """Return Spark's schema, with STRING for CHAR and VARCHAR, which no result of a CALL may have."""
+        return self.bridge.struct_type(to_python_spark(from_arrow_schema(self.rows.schema)))
 
     def capabilities(self) -> list[Any]:
         return [self.bridge.enum(_CATALOG + "TableCapability", "BATCH_READ")]

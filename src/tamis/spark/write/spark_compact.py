@@ -24,7 +24,7 @@ from tamis.spark.executors import write_task as task
 from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.executors.read_task import cast_batch, spark_schema
 from tamis.spark.jvm_bridge.session_checks import check_classic
-from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.jvm_bridge.spark_types import to_python_spark
 from tamis.spark.scan.scan_frame import ordered_tasks
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
@@ -135,4 +135,4 @@ def _bins(group: Group, part_bytes: int, cores: int) -> list[list[PartRef]]:
 def _spark_type(schema: Schema) -> Any:
     from pyspark.sql.types import StructType
 
-    return StructType.fromJson(json.loads(to_spark(schema)))
+    return StructType.fromJson(json.loads(to_python_spark(schema)))
