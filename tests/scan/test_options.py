@@ -166,6 +166,17 @@ def test_what_is_said_elsewhere_is_no_property(key: str, remedy: str) -> None:
     assert remedy in caught.value.remedy
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("delta.appendOnly", "true"), ("DELTA.APPENDONLY", True), ("delta.constraints.c", "id > 0")]
+)
+def test_a_property_that_would_protect_rows_elsewhere_is_refused(key: str, value: str | bool) -> None:
+    with pytest.raises(InvalidInput, match="protect") as caught:
+        check_properties({key: value})
+    assert (caught.value.code, caught.value.name) == ("BAD_PROPERTY", key)
+    others = {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 30 days", "appendOnly": "true"}
+    assert check_properties(others) == others
+
+
 def test_a_property_may_choose_the_format_of_a_new_table(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64())])
     made = tamis.create(tmp_path / "a", schema, properties={"tamis.format": "orc", "owner": "me"})

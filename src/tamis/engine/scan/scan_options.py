@@ -130,8 +130,23 @@ def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
         if key.lower().startswith(PREFIX):
             _of_a_table(key)
             _put({}, key, value)
+        _refuse_protection(key, value)
         checked[key] = str(value).lower() if isinstance(value, bool) else str(value)
     return checked
+
+
+def _refuse_protection(key: str, value: Any) -> None:
+    """Raise ``InvalidInput`` (``BAD_PROPERTY``) for a property of Delta Lake that would protect no row here."""
+    name = key.lower()
+    if name.startswith("delta.constraints."):
+        remedy = "Add a constraint: ALTER TABLE … ADD CONSTRAINT, or table.alter().add_check(…)."
+    elif name == "delta.appendonly" and str(value).strip().lower() != "false":
+        remedy = (
+            "Leave it out: Tamis has no tables that only take appends. Deny other writes by the store's permissions."
+        )
+    else:
+        return
+    raise InvalidInput(f"{key} would protect no row here.", code="BAD_PROPERTY", name=key, remedy=remedy)
 
 
 def _of_a_table(key: str) -> None:
