@@ -92,7 +92,7 @@ $(PEERS)/.ready: requirements/peers.txt
 	@touch $@
 
 test-peers: setup $(PEERS)/.ready  ## exports of tables, read back by every engine that reads Iceberg or Delta
-	HYPOTHESIS_PROFILE=nightly TAMIS_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m pytest tests/bridges
+	HYPOTHESIS_PROFILE=nightly TAMIS_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m pytest --timeout=3600 tests/bridges
 
 lint: setup  ## ruff: rules and format
 	$(BIN)/ruff check
