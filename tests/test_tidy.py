@@ -9,7 +9,7 @@ from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
-from tests.import_graph import parsed
+from tests.import_graph import modules, parsed
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tamis"
@@ -37,6 +37,12 @@ MANY_PARAMETERS = {
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 MACHINE = {"time", "random", "secrets", "uuid"}
 """Modules that ask the machine; only ``world`` imports them."""
+
+ONE_WORD = {
+    "adopt", "analyze", "append", "attach", "backquote", "commit", "compact", "create", "decide", "delete", "evaluate", "export", "history", "load",
+    "main", "merge", "open", "overwrite", "printable", "changes", "reports", "restore", "sync", "update", "vacuum", "verify", "world",
+}  # fmt: skip
+"""Functions of one word that other modules import: the verbs of a table and of the design."""
 
 PROVENANCE = re.compile(r":test_(?:[a-z]?\d+_)|_(?:issue|review|round\d+|scenarios?|seed_\d+)(?:_|$)")
 """A number in front of a test's name, or a word for where it came from."""
@@ -103,6 +109,20 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def test_names_say_something() -> None:
     assert not [short(p) for p in [*MODULES, *TESTS] if EMPTY_NAMES & set(p.with_suffix("").parts[len(ROOT.parts) :])]
+
+
+def test_functions_between_modules_can_be_searched_for() -> None:
+    """Their names have two words or more, or are verbs that the design knows."""
+    defined = {name: {f.name for f in functions(path)} for name, path in modules().items()}
+    imported = {
+        alias.name
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in defined.get(node.module or "", ())
+    }
+    assert {name for name in imported if "_" not in name} == ONE_WORD
 
 
 def test_names_of_tests_say_the_law() -> None:

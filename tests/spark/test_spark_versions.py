@@ -22,7 +22,7 @@ from tamis.spark.scan import python_source
 from tamis.spark.scan.pushed_filters import java_builder
 from tamis.spark.sql.newer_statements import NEWER, newer_statements
 from tamis.spark.sql.statements import Statements
-from tamis.spark.write.insert_by_path import append_by_path
+from tamis.spark.write.insert_by_path import append
 from tamis.spark.write.spark_compact import by_executors
 
 ADD = '{"type": "struct", "fields": [{"name": "a", "type": "integer", "nullable": true, "metadata": {}}]}'
@@ -74,7 +74,7 @@ def test_every_entry_refuses_before_it_touches_the_jvm(tmp_path: Path) -> None:
     with refused():
         tamis.attach(spark, "lake", tmp_path)
     with refused():
-        append_by_path(table, frame, merge_schema=True)
+        append(table, frame, merge_schema=True)
     with refused():
         table.delete("a = 1", spark=spark)
     with refused():

@@ -188,7 +188,7 @@ def test_two_first_appends_at_once(
     from tamis.engine.operations import append as module
 
     ours, other = tamis.create(tmp_path), tamis.open(tmp_path)
-    real = sys.modules[module.__module__].write
+    real = sys.modules[module.__module__].write_rows
     raced: list[bool] = []
 
     def racing(*arguments: Any, **named: Any) -> Any:
@@ -197,7 +197,7 @@ def test_two_first_appends_at_once(
             other.append(theirs)
         return real(*arguments, **named)
 
-    monkeypatch.setattr(sys.modules[module.__module__], "write", racing)
+    monkeypatch.setattr(sys.modules[module.__module__], "write_rows", racing)
     if fits:
         assert ours.append(TABLE).version == 2
         assert ours.scan().count() == 6

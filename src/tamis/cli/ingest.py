@@ -84,14 +84,14 @@ def ingest_folder(
 
 def _append(spark: Any, table: Table, query: str, batch: Batch) -> int | None:
     """Commit one batch; return its number of rows, or None if another call committed in its place."""
-    from tamis.spark.write.insert_by_path import append_by_path
+    from tamis.spark.write.insert_by_path import append
 
     epoch, mine = _ledger(table, query).epoch + 1, new_id()
     names = [f.name for f in batch.files]
     parameters = {"source": str(batch.folder), "format": batch.file_format, "files": names, "batch": mine}
     rows = load_files(spark, table.refresh(), batch)
     try:
-        result = append_by_path(table, rows, Operation("append", parameters, stream=(query, epoch)))
+        result = append(table, rows, Operation("append", parameters, stream=(query, epoch)))
     except Conflict:  # another call set the table's first schema
         return None
     table.refresh()

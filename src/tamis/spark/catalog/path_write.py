@@ -89,7 +89,7 @@ class PathWrite:
         if self._overwrites:
             insert_by_path.overwrite(table, self._df, self._filter, merge_schema=self._merges)
         else:
-            insert_by_path.append_by_path(table, self._df, merge_schema=self._merges)
+            insert_by_path.append(table, self._df, merge_schema=self._merges)
 
     def _redefine(self, table: Table) -> None:
         """Replace rows and columns in one commit, as CREATE OR REPLACE TABLE does; generated columns stay so."""

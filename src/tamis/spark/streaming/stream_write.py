@@ -7,7 +7,7 @@ from typing import Any
 from tamis.engine.operations import Result
 from tamis.errors import InvalidInput
 from tamis.spark.streaming.stream_sink import append_epoch, query_of
-from tamis.spark.write.insert_by_path import append_by_path
+from tamis.spark.write.insert_by_path import append
 from tamis.storage.commit_log import Operation, Snapshot
 from tamis.table import Table
 
@@ -42,7 +42,7 @@ class StreamWriter:
             )
 
         def appended(_: Snapshot, operation: Operation) -> Result:
-            made = append_by_path(self._table, df, operation)
+            made = append(self._table, df, operation)
             self._appended = run, epoch, df
             return made
 

@@ -17,7 +17,7 @@ from tamis.storage.commit_log import Operation
 from tamis.table.scan_request import parse_filter
 
 
-def append_by_path(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
+def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
     """``table.append(df)``: columns by name, cast as INSERT does it.
 
     ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that
@@ -38,7 +38,7 @@ def overwrite(
     allow_outside: bool = False,
     merge_schema: bool = False,
 ) -> Result:
-    """``table.overwrite(df, row_filter)``: as ``append_by_path``, and the rows that the filter matches (None: all) go.
+    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go.
 
     New rows that it does not match are refused unless allowed.
     """
