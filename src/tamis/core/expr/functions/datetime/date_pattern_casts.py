@@ -14,24 +14,24 @@ from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DATE, STRING, TIMESTAMP
 
 
-def by_pattern(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr:
+def _by_pattern(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr:
     """Convert text to a timestamp by a constant pattern; failures are NULL, except in ANSI mode."""
     return make_call("timestamp_of_text", *args, mode=mode, zone=zone_name, type=TIMESTAMP)
 
 
 def _converts(target: object, forced: Mode | None) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]:
-    def build_(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+    def rewrite(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
         mode = forced or mode
         if not args or not (is_instant(args[0].type) or is_text(args[0].type)):
             return None
         value = args[0]
         if len(args) == 2 and is_text(args[0].type):
-            value = by_pattern(args, mode, zone_name)
+            value = _by_pattern(args, mode, zone_name)
         elif len(args) > 2:
             return None
         return make_call("cast", value, mode=mode, zone=zone_name, type=DATE if target == DATE else TIMESTAMP)
 
-    return build_
+    return rewrite
 
 
 declare_sugar("to_date")(_converts(DATE, None))
@@ -48,5 +48,5 @@ def _seconds_of_text(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) 
     if len(args) not in (1, 2) or not is_text(args[0].type):
         return None
     pattern = args[1] if len(args) == 2 else Literal(STRING, "yyyy-MM-dd HH:mm:ss")
-    made = by_pattern((args[0], pattern), mode, zone_name)
+    made = _by_pattern((args[0], pattern), mode, zone_name)
     return make_call("unix_timestamp", made, mode=mode, zone=zone_name) if isinstance(made, Call) else None
