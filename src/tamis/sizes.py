@@ -37,6 +37,8 @@ class InternalSizes:
     """Maximum rows of an ORC stripe if rows are wide: a fifth of ``wide_block_rows``."""
     stripe_row_bytes: int = 256
     """Bytes of a row, as Arrow data, from which a block has several ORC stripes."""
+    page_index_percent: int = 12
+    """Maximum size of an adopted file's page indexes, relative to the bytes that they may save."""
     piece_rows: int = 65_536
     """Rows that are decoded together."""
     sorted_batch_rows: int = 65_536

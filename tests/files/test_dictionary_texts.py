@@ -142,7 +142,7 @@ def test_a_dictionary_of_another_block_is_damage(monkeypatch: pytest.MonkeyPatch
     original = Excerpt.decode
 
     def swapped(self: Excerpt, fetched: list[Any]) -> list[pa.Array]:
-        (first, *_), (second, *_) = self._columns[0].groups[:2]
+        (first, *_), (second, *_) = self._tables[0].columns[0].groups[:2]
         fetched = list(fetched)
         fetched[first] = fetched[second]
         return original(self, fetched)

@@ -15,7 +15,7 @@ from tamis.core.types.arrow import from_arrow_schema
 from tamis.storage.files import open_part
 from tamis.storage.files.parquet.compact_thrift import thrift_varint
 from tamis.storage.files.parquet.index_checksum import UNFILLED, filled_footer, split_end
-from tamis.storage.files.parquet.offset_index import page_starts
+from tamis.storage.files.parquet.offset_index import page_locations
 from tamis.storage.files.parquet.page_offsets import noted
 from tamis.storage.object_store import open_store
 from tests.files.parts import write_part
@@ -64,8 +64,8 @@ def written(table: pa.Table, group: int, page: int, **options: Any) -> tuple[byt
 
 def found(index: bytes, footer: pq.FileMetaData) -> list[int] | None:
     first, chunks = footer.row_group(0).column(0).data_page_offset, footer.num_row_groups * footer.num_columns
-    starts = page_starts(index, first, chunks)
-    return None if starts is None else starts.tolist()
+    locations = page_locations(index, first, chunks)
+    return None if locations is None else locations.starts.tolist()
 
 
 def table_of(rows: int) -> pa.Table:
@@ -136,8 +136,8 @@ def test_what_is_no_index_is_unknown() -> None:
     index, footer, expected = written(table_of(40), 20, 3)
     for damaged in (index[:-1], index + b"\0", b"", index[: len(index) // 2], index.replace(b"\x15", b"\x35")):
         assert found(damaged, footer) is None
-    assert page_starts(index, expected[0] + 1, 14) is None
-    assert page_starts(index, expected[0], 13) is None
+    assert page_locations(index, expected[0] + 1, 14) is None
+    assert page_locations(index, expected[0], 13) is None
 
 
 @given(st.data())

@@ -24,6 +24,7 @@ from tamis.spark.scan.spark_scan import Scan
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.parquet import page_excerpt, parquet_part
 from tamis.storage.files.parquet.dictionary_texts import dictionary_values, plain_values
+from tamis.storage.files.parquet.foreign_part import ForeignParquetPart
 from tests.oracle import streams as streams_of
 from tests.oracle.libraries import LIBRARY_FEATURES
 
@@ -50,6 +51,8 @@ DICTIONARIES = "texts by dictionaries"
 """Columns of Parquet that were decoded as the dictionaries of their chunks, embedded or by Spark's driver."""
 BY_DICTIONARY = "filters by dictionaries"
 """Legs of filters that were evaluated once per value of a dictionary, embedded or by Spark's driver."""
+FOREIGN_PAGES = "pages of adopted files"
+"""Reads of chosen rows of adopted files by pages that their offset indexes locate, embedded or by Spark's driver."""
 COLLECTED = "blocks collected in a thread"
 """Blocks of embedded writes whose statistics a thread collected while they were encoded."""
 REMEMBERED = "scans planned before"
@@ -130,6 +133,14 @@ def watch() -> None:
         _placed[COLLECTED] += collecting._running is not None
 
     setattr(CollectingThread, "add", add)  # noqa: B010
+    of_pages = ForeignParquetPart._from_pages
+
+    def from_pages(part: ForeignParquetPart, plan: Any, fetched: Any) -> Any:
+        found = of_pages(part, plan, fetched)
+        _placed[FOREIGN_PAGES] += found is not None
+        return found
+
+    setattr(ForeignParquetPart, "_from_pages", from_pages)  # noqa: B010
     of_room = ReadAhead.has_room
 
     def has_room(ahead: ReadAhead) -> bool:
@@ -207,7 +218,18 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (PLACE, STRIPES, WINDOWS, AHEAD, DICTIONARIES, BY_DICTIONARY, COLLECTED, REMEMBERED, GIVEN):
+        for feature in (
+            PLACE,
+            STRIPES,
+            WINDOWS,
+            AHEAD,
+            DICTIONARIES,
+            BY_DICTIONARY,
+            FOREIGN_PAGES,
+            COLLECTED,
+            REMEMBERED,
+            GIVEN,
+        ):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
@@ -245,6 +267,7 @@ class Coverage:
                 WINDOWS,
                 DICTIONARIES,
                 BY_DICTIONARY,
+                FOREIGN_PAGES,
                 COLLECTED,
                 REMEMBERED,
                 GIVEN,

@@ -118,6 +118,9 @@ def _by_spark(step: h.Adopt, folder: Path, spark: Any, view: str) -> None:
             writer = spark.sql(f"SELECT * FROM {view} WHERE k % {step.files} = {at}").coalesce(1).write.mode("append")
             writer = writer.option("parquet.block.row.count.limit", str(step.row_group))
             writer = writer.option("parquet.enable.dictionary", step.options.get("dictionary", "true"))
+            writer = writer.option("parquet.page.row.count.limit", step.options.get("page_rows", "20000"))
+            writer = writer.option("parquet.page.size", step.options.get("page_bytes", str(2**20)))
+            writer = writer.option("parquet.page.size.row.check.min", "1")
             (writer.partitionBy(step.partition) if step.partition else writer).parquet(str(folder))
     finally:
         for key, value in before.items():
@@ -131,6 +134,9 @@ def _arrow_options(step: h.Adopt) -> dict[str, Any]:
         "use_dictionary": step.options.get("dictionary", "true") == "true",
         "write_statistics": step.options.get("statistics", "true") == "true",
         "write_page_index": bool(step.options.get("page_index")),
+        "max_rows_per_page": int(step.options.get("page_rows", 20_000)),
+        "data_page_size": int(step.options["page_bytes"]) if "page_bytes" in step.options else None,
+        "write_batch_size": 1 if "page_bytes" in step.options else None,
     }
 
 

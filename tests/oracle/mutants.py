@@ -84,6 +84,14 @@ MUTANTS: tuple[Mutant, ...] = (
         ("CHAR values are read as stored", "padded_array(convert_array(array, field, names), field.type)", "convert_array(array, field, names)"),
     ),
     *_mutants(
+        "storage/files/parquet/foreign_pages.py",
+        ("pages of adopted files begin a row late", "found.rows[a:z] + begin for", "found.rows[a:z] + (begin + 1) for"),
+    ),
+    *_mutants(
+        "storage/files/parquet/page_excerpt.py",
+        ("an excerpt counts no pages before a row's own", "(np.cumsum(rows) - rows)", "0 * rows"),
+    ),
+    *_mutants(
         "core/stats/table_evidence.py",
         ("bounds of CHAR values are not padded", "replace(e, hi=padded_high(e.hi, length),", "replace(e,"),
     ),

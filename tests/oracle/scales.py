@@ -7,6 +7,7 @@ SMALL = {
     "largest_block_rows": 16,
     "wide_block_rows": 16,
     "page_rows": 4,
+    "page_index_percent": 10_000,
     "stripe_rows": 5,
     "stripe_row_bytes": 1,
     "piece_rows": 7,

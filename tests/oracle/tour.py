@@ -50,7 +50,7 @@ ADOPTED: tuple[h.History, ...] = tuple(
             files=2,
             partition=partition,
             deleted=deleted,
-            options={"deletes": "vectors"},
+            options={"deletes": "vectors", "page_index": "true", "page_rows": "4"},
         ),
     )
     for source, partition, deleted in (
@@ -64,6 +64,7 @@ ADOPTED: tuple[h.History, ...] = tuple(
 OVER_ADOPTED = (
     ("SELECT count(*), min(k), max(k), max(b) FROM oracle_t0", EXACT),
     ("SELECT k, s FROM oracle_t0 WHERE k >= 3 AND k < 9", EXACT),
+    ("SELECT s, b, a FROM oracle_t0 WHERE k IN (17, 65)", EXACT),
     ("SELECT a, count(*) FROM oracle_t0 WHERE b > 3 GROUP BY a", EXACT),
     ("SELECT k FROM oracle_t0 ORDER BY k DESC LIMIT 3", ORDERED),
     ("SELECT count(*) FROM oracle_t0", EXACT),

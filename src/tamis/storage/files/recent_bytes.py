@@ -102,8 +102,10 @@ class RecentBytes:
         at = bisect_right(self._starts, offset) - 1
         if at < 0:
             return None
-        start = offset - self._starts[at]
-        return self._spans[at][start : start + length] if start + length <= len(self._spans[at]) else None
+        start, span = offset - self._starts[at], self._spans[at]
+        if start == 0 and len(span) == length:
+            return span
+        return span[start : start + length] if start + length <= len(span) else None
 
     def add_all(self, spans: Sequence[tuple[int, memoryview]]) -> None:
         """Keep sorted spans of which nothing is kept yet, each with its offset."""

@@ -348,4 +348,6 @@ def _cut(offset: int, length: int, starts: Sequence[int], chunks: Sequence[memor
     if length <= 0:
         return memoryview(b"")
     at = bisect_right(starts, offset) - 1
-    return chunks[at][offset - starts[at] : offset - starts[at] + length]
+    chunk, begin = chunks[at], offset - starts[at]
+    # the chunk itself where it can be: each view is one more object that garbage collection visits
+    return chunk if begin == 0 and len(chunk) == length else chunk[begin : begin + length]

@@ -83,6 +83,18 @@ def row_group(chunks: Sequence[bytes], rows: int) -> bytes:
     )
 
 
+def thrift_text(text: str) -> bytes:
+    """Encode a text as the field after the one before it."""
+    data = text.encode()
+    return bytes([0x10 | _BINARY]) + thrift_varint(len(data)) + data
+
+
+def schema_head(columns: int) -> bytes:
+    """Encode a footer's version and the beginning of its schema, which the elements of so many columns follow."""
+    root = bytes([0x30 | _I32]) + _number(0) + thrift_text("schema") + bytes([0x10 | _I32]) + _number(columns) + _STOP
+    return bytes([0x10 | _I32]) + _number(2) + bytes([0x10 | _LIST]) + _header(_STRUCT, columns + 1) + root
+
+
 def seal_footer(head: bytes, rows: int, groups: Sequence[bytes]) -> bytes:
     """Return the footer that begins with ``head`` (version and schema), with its length and the magic."""
     footer = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.core.types import Schema
@@ -16,11 +17,13 @@ from tamis.storage.commit_log import Source
 from tamis.storage.files.column_conversion import convert_array
 from tamis.storage.files.constant_columns import constant_columns, constant_statistics
 from tamis.storage.files.file_source import PartSource
+from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import Footer, footer_of
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
+from tamis.storage.files.parquet.foreign_pages import ForeignPages
 from tamis.storage.files.parquet.foreign_statistics import group_statistics
 from tamis.storage.files.parquet.legacy_calendar import legacy_calendar, rebase_dates
-from tamis.storage.files.parquet.page_offsets import Pages
+from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.files.parquet.parquet_part import Ordinals, ParquetPart, Shape
 from tamis.storage.files.protocol import PartRef, Piece
 from tamis.storage.object_store import Store
@@ -70,6 +73,9 @@ class ForeignParquetPart(ParquetPart):
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         given = {i: self._constants[i] for i in columns if i in self._constants}
+        if rows is not None:
+            assert isinstance(self._pages, ForeignPages)
+            self._pages.load(self._source, self._saved_bytes(columns, blocks, rows))
         if not given:
             yield from super().read(columns, blocks, rows)
             return
@@ -78,6 +84,13 @@ class ForeignParquetPart(ParquetPart):
             arrays = [*piece.batch.columns, *(pa.repeat(value, length) for value in given.values())]
             names = [*piece.batch.schema.names, *(str(i) for i in given)]
             yield Piece(piece.block, piece.rows, pa.RecordBatch.from_arrays(arrays, names=names))
+
+    def _saved_bytes(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals) -> int:
+        """Return about how many bytes are not read if only pages with these rows are."""
+        hits = np.diff(np.searchsorted(rows, self._starts))
+        hit = [b for b in blocks if hits[b]]
+        share = int(hits[hit].sum()) / max(int(self._rows[hit].sum()), 1)
+        return int(self.cost(columns, hit) * (1 - share))
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         return super().cost([i for i in columns if i not in self._constants], blocks)
@@ -112,7 +125,14 @@ class ForeignParquetPart(ParquetPart):
         with self._stream.decoding("its footer"):
             names = foreign_names(self._origin, self._schema, found)
             layout = ForeignLayout(found, self._schema, names)
-            return Shape(self._footer, self._schema, layout, names, Pages(self._footer, found, trusted=False))
+            return Shape(self._footer, self._schema, layout, names, ForeignPages(self._footer, found))
+
+    def _from_pages(self, plan: Excerpt, fetched: Sequence[Octets]) -> list[pa.Array] | None:
+        if not plan.pages_agree(fetched):
+            assert isinstance(self._pages, ForeignPages)
+            self._pages.distrust()
+            return None
+        return plan.decode(fetched)
 
     def _typed(self, column_id: int, array: pa.Array) -> pa.Array:
         known = self._schema.by_id[column_id]

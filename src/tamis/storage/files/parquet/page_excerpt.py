@@ -1,20 +1,23 @@
 """Reads rows of a few blocks through the pages that hold them: plans the fetch and decodes the result.
 
-Pages that need no dictionary are decoded together across blocks: a chunk costs as much as several pages.
+Pages that need no dictionary are decoded together across blocks: a chunk costs as much as several pages. Columns whose
+pages end at other rows are decoded apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tamis.cost_model import COSTS
 from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
-from tamis.storage.files.parquet.page_offsets import Chunk, Octets, Ordinals, Pages, excerpt_file
+from tamis.storage.files.parquet.excerpt_file import ExcerptColumn, Octets, excerpt_file, open_excerpt
+from tamis.storage.files.parquet.page_headers import HEADER_BYTES, page_values
+from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals, PageEdges, Pages
 
 WORTH = COSTS.excerpt_page_share
 """Share of the pages above which whole chunks are read instead, because an excerpt costs a copy."""
@@ -27,23 +30,21 @@ class Chosen:
     block: Ordinals
     """For each page, the position of its block."""
     page: Ordinals
-    """The page's number within that block."""
+    """The page's number over these blocks."""
     rows: Ordinals
     taken: Ordinals
     """The wanted rows, numbered over these pages."""
 
     @staticmethod
-    def of(sizes: Ordinals, wanted: Ordinals, page_rows: int) -> Chosen:
-        """Find the pages of ``wanted`` rows (ascending), numbered over blocks of ``sizes`` rows."""
-        ends = np.cumsum(sizes)
-        block = np.searchsorted(ends, wanted, side="right")
-        page, within = np.divmod(wanted - (ends - sizes)[block], page_rows)
-        first = np.flatnonzero((np.diff(block, prepend=-1) != 0) | (np.diff(page, prepend=-1) != 0))
-        mine = np.zeros(len(wanted), dtype=np.int64)
-        mine[first] = 1
-        block, page = block[first], page[first]
-        rows = np.minimum(sizes[block] - page * page_rows, page_rows)
-        return Chosen(block, page, rows, (np.cumsum(rows) - rows)[np.cumsum(mine) - 1] + within)
+    def of(edges: PageEdges, wanted: Ordinals) -> Chosen:
+        """Find the pages of ``wanted`` rows (ascending), numbered over the blocks of ``edges``."""
+        number = np.searchsorted(edges.rows, wanted, side="right") - 1
+        first = np.diff(number, prepend=-1) != 0
+        page = number[first]
+        block = np.searchsorted(edges.blocks, page, side="right") - 1
+        rows = edges.rows[page + 1] - edges.rows[page]
+        skipped = edges.rows[page] - (np.cumsum(rows) - rows)
+        return Chosen(block, page, rows, wanted - skipped[np.cumsum(first) - 1])
 
     def runs(self) -> tuple[Ordinals, Ordinals]:
         """Return the first and the last page of each run of adjacent pages in a block."""
@@ -53,17 +54,89 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The fetched ranges of one column.
+    """The fetched ranges of one column."""
 
-    For each group of rows, in order: the dictionary (-1 if none), the first run of pages, and one past the
-    last.
-    """
-
-    field: pa.Field
-    codec: str
+    leaf: int
+    described: ExcerptColumn
     text: bool
     """Whether it is read as a dictionary."""
+    at: int
+    """The range of the first run of pages, which those of the other runs follow."""
+    starts: Ordinals
+    """For each page, its offset in the file."""
     groups: list[tuple[int, int, int]]
+    """For each group of rows, in order: the dictionary's range (-1 if none), the first run's, and one past the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Columns whose pages hold the same rows."""
+
+    edges: PageEdges
+    chosen: Chosen
+    used: list[int]
+    """The positions of the blocks that have chosen pages."""
+    place: Ordinals
+    """For each page, the position of its block in ``used``."""
+    first: Ordinals
+    last: Ordinals
+    """For each run of adjacent pages, its first and its last."""
+    columns: list[_Column]
+
+    @staticmethod
+    def of(edges: PageEdges, taken: Ordinals) -> _Table:
+        chosen = Chosen.of(edges, taken)
+        used, place = np.unique(chosen.block, return_inverse=True)
+        return _Table(edges, chosen, used.tolist(), place, *chosen.runs(), [])
+
+    @property
+    def pays(self) -> bool:
+        """Whether few enough of all pages are chosen."""
+        return len(self.chosen.page) <= WORTH * int(self.edges.blocks[-1])
+
+    @property
+    def block_rows(self) -> list[int]:
+        """The rows of the chosen pages of each block that has any."""
+        found: list[int] = np.bincount(self.place, weights=self.chosen.rows).astype(np.int64).tolist()
+        return found
+
+    def add_column(self, ranges: list[tuple[int, int]], pages: Pages, leaf: int, chunks: Sequence[Chunk]) -> None:
+        """Add a column with these ``chunks``, one for each of ``used``, and its ranges to ``ranges``.
+
+        It is left out if its pages are unknown, or are compressed in different ways.
+        """
+        described = pages.column(leaf, chunks[0].codec)
+        if described is None or any(c.first < 0 or c.codec != chunks[0].codec for c in chunks):
+            return
+        block, page, edges = self.chosen.block, self.chosen.page, self.edges.blocks
+        # the number of each page among those of the file
+        number = np.array([c.first for c in chunks], dtype=np.int64)[self.place] + page - edges[block]
+        starts, at = pages.starts[number], len(ranges)
+        following = pages.starts[np.minimum(number[self.last] + 1, len(pages.starts) - 1)]
+        final = (page + 1 == edges[block + 1])[self.last]
+        end = np.where(final, np.array([c.end for c in chunks], dtype=np.int64)[self.place[self.last]], following)
+        begin = starts[self.first]
+        ranges += zip(begin.tolist(), (end - begin).tolist(), strict=True)
+        groups = [(-1, at, len(ranges))]
+        if any(c.dictionary >= 0 for c in chunks):
+            cuts = (at + np.searchsorted(self.place[self.first], np.arange(len(chunks) + 1))).tolist()
+            groups = []
+            for c, a, z in zip(chunks, cuts, cuts[1:], strict=False):
+                groups.append((len(ranges) if c.dictionary >= 0 else -1, a, z))
+                if c.dictionary >= 0:
+                    ranges.append((c.dictionary, c.begin - c.dictionary))
+        text = is_dictionary_text(pages.field(leaf), chunks)
+        self.columns.append(_Column(leaf, described, text, at, starts, groups))
+
+    def heads(self, fetched: Sequence[Octets]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return the first bytes of each page, column by column."""
+        run = np.repeat(np.arange(len(self.first)), self.last - self.first + 1)
+        heads = []
+        for column in self.columns:
+            offsets = column.starts - column.starts[self.first][run]
+            for at, offset in zip((column.at + run).tolist(), offsets.tolist(), strict=True):
+                heads.append(bytes(fetched[at][offset : offset + HEADER_BYTES]).ljust(HEADER_BYTES, b"\0"))
+        return np.frombuffer(b"".join(heads), np.uint8).reshape(-1, HEADER_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +144,9 @@ class Excerpt:
     """A plan: fetch ``ranges``, then ``decode`` them."""
 
     leaves: list[int]
+    """The columns that it reads, ascending; fewer than asked for where pages are unknown or would not help."""
     ranges: list[tuple[int, int]]
-    _columns: list[_Column]
-    _chosen: Chosen
+    _tables: list[_Table]
 
     @staticmethod
     def plan(
@@ -85,77 +158,41 @@ class Excerpt:
         """
         if not leaves or not len(taken) or not pages.readable(leaves):
             return None
-        chosen = Chosen.of(sizes, taken, pages.rows)
-        if len(chosen.page) > WORTH * int((-(-sizes // pages.rows)).sum()):
-            return None
-        used, place = np.unique(chosen.block, return_inverse=True)
-        runs = chosen.runs()
-        of_block = np.searchsorted(place[runs[0]], np.arange(len(used) + 1)).tolist()
         ranges: list[tuple[int, int]] = []
-        columns = []
-        for leaf in leaves:
-            chunks = [pages.chunk(blocks[b], leaf) for b in used.tolist()]
-            if any(chunk.first < 0 or chunk.codec != chunks[0].codec for chunk in chunks):
-                return None
-            columns.append(
-                _Column(
-                    pages.field(leaf),
-                    chunks[0].codec,
-                    is_dictionary_text(pages.field(leaf), chunks),
-                    _placed(ranges, pages, chunks, chosen.page, place, runs, of_block),
-                )
-            )
-        return Excerpt(leaves, ranges, columns, chosen)
+        tables = []
+        for edges, members in pages.by_edges(leaves, blocks, sizes):
+            table = _Table.of(edges, taken)
+            if table.pays:
+                for leaf in members:
+                    table.add_column(ranges, pages, leaf, [pages.chunk(blocks[b], leaf) for b in table.used])
+            if table.columns:
+                tables.append(table)
+        planned = sorted(column.leaf for table in tables for column in table.columns)
+        return Excerpt(planned, ranges, tables) if planned else None
+
+    def pages_agree(self, fetched: Sequence[Octets]) -> bool:
+        """Whether each page says itself that it holds as many rows as were expected of its place."""
+        return all(
+            np.array_equal(page_values(table.heads(fetched)), np.tile(table.chosen.rows, len(table.columns)))
+            for table in self._tables
+        )
 
     def decode(self, fetched: Sequence[Octets]) -> list[pa.Array]:
-        """Decode the columns' wanted rows.
+        """Decode the columns' wanted rows, in the order of ``leaves``.
 
         Raises ``pa.ArrowException``, ``OSError`` or ``ValueError`` if the pages are not valid.
         """
-        per_block = np.bincount(self._chosen.block, weights=self._chosen.rows).astype(np.int64)
-        by_block = per_block[per_block > 0].tolist()
-        together = [c for c in self._columns if len(c.groups) == 1]
-        apart = [c for c in self._columns if len(c.groups) > 1]
-        found = {
-            id(column): array
-            for columns, sizes in ((together, [sum(by_block)]), (apart, by_block))
-            if columns
-            for column, array in zip(columns, _decoded(columns, sizes, fetched), strict=True)
-        }
-        return [plain_values(found[id(column)], self._chosen.taken) for column in self._columns]
-
-
-def _placed(
-    ranges: list[tuple[int, int]],
-    pages: Pages,
-    chunks: Sequence[Chunk],
-    page: Ordinals,
-    place: Ordinals,
-    runs: tuple[Ordinals, Ordinals],
-    of_block: list[int],
-) -> list[tuple[int, int, int]]:
-    """Append the ranges that a column needs to ``ranges`` and return their positions, group by group.
-
-    ``place`` gives, for each page, the position of its chunk in ``chunks``.
-    """
-    (first, last), starts = runs, pages.starts
-    base = np.array([chunk.first for chunk in chunks], dtype=np.int64)
-    begin = starts[base[place[first]] + page[first]]
-    final = np.array([-(-chunk.rows // pages.rows) - 1 for chunk in chunks], dtype=np.int64)[place[last]]
-    following = np.minimum(base[place[last]] + page[last] + 1, len(starts) - 1)
-    end = np.where(
-        page[last] == final, np.array([chunk.end for chunk in chunks], dtype=np.int64)[place[last]], starts[following]
-    )
-    at = len(ranges)
-    ranges += zip(begin.tolist(), (end - begin).tolist(), strict=True)
-    if all(chunk.dictionary < 0 for chunk in chunks):
-        return [(-1, at, len(ranges))]
-    groups = []
-    for chunk, a, z in zip(chunks, of_block, of_block[1:], strict=False):
-        groups.append((len(ranges) if chunk.dictionary >= 0 else -1, at + a, at + z))
-        if chunk.dictionary >= 0:
-            ranges.append((chunk.dictionary, chunk.begin - chunk.dictionary))
-    return groups
+        found: dict[int, pa.Array] = {}
+        for table in self._tables:
+            by_block = table.block_rows
+            together = [c for c in table.columns if len(c.groups) == 1]
+            apart = [c for c in table.columns if len(c.groups) > 1]
+            for columns, sizes in ((together, [sum(by_block)]), (apart, by_block)):
+                if columns:
+                    arrays = _decoded(columns, sizes, fetched)
+                    for column, array in zip(columns, arrays, strict=True):
+                        found[column.leaf] = plain_values(array, table.chosen.taken)
+        return [found[leaf] for leaf in self.leaves]
 
 
 def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence[Octets]) -> list[pa.ChunkedArray]:
@@ -164,15 +201,8 @@ def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence
     for number, rows in enumerate(sizes):
         places = [column.groups[number] for column in columns]
         groups.append((rows, [(fetched[d] if d >= 0 else b"", fetched[a:z]) for d, a, z in places]))
-    file = pq.ParquetFile(
-        pa.BufferReader(
-            excerpt_file([column.field for column in columns], [column.codec for column in columns], groups)
-        ),
-        read_dictionary=[column.field.name for column in columns if column.text],
-        pre_buffer=False,
-        page_checksum_verification=True,
-        arrow_extensions_enabled=False,
-    )
+    texts = [str(place) for place, column in enumerate(columns) if column.text]
+    file = open_excerpt(excerpt_file([column.described for column in columns], groups), texts)
     table = file.reader.read_row_groups(range(len(sizes)), use_threads=False)
     if len(table) != sum(sizes):
         raise ValueError(f"{len(table)} rows where {sum(sizes)} were said")

@@ -1,17 +1,13 @@
-"""Locates the pages of a Parquet file and builds excerpts from them.
+"""Locates the pages of a Parquet file.
 
-The library decodes whole column chunks. To decode only wanted pages, a small Parquet file is built in memory
-(a new footer, and the original bytes of the pages, dictionaries first), which the library decodes like any
-other. This requires that the pages of all plain columns of a block hold the same rows: the writer ends a page
-every ``WriteOptions.page_rows`` rows, and notes that number and where each page begins. A chunk that does not
-match the note is read whole.
+The writer ends a page of every column after ``WriteOptions.page_rows`` rows, and notes that number and where each page
+begins. A chunk that does not match the note is read whole.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.core.types.bounded_decoding import unpacked_zstd
-from tamis.storage.files.parquet.compact_thrift import column_chunk, row_group, seal_footer
+from tamis.storage.files.parquet.excerpt_file import ExcerptColumn, schema_element
 from tamis.storage.files.protocol import PAGE_ROWS
 
 PAGES = "tamis.pages"
 """Key of the footer's note of page offsets."""
-
-Octets = bytes | memoryview
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -74,22 +68,44 @@ class Chunk(NamedTuple):
     codec: str
 
 
-class Pages:
-    """The chunks of one file, and the pages of its plain columns."""
+class PageEdges(NamedTuple):
+    """Where pages begin in some blocks, whose rows are numbered as if they were one."""
 
-    def __init__(self, footer: pq.FileMetaData, schema: pa.Schema, *, trusted: bool = True) -> None:
-        """``trusted``: the note of pages is the writer's own; a tool that rewrites a file may copy it."""
+    rows: Ordinals
+    """The first row of each page; the number of all rows at the end."""
+    blocks: Ordinals
+    """For each block, the number of its first page; the number of all pages at the end."""
+
+
+def even_edges(sizes: Ordinals, page_rows: int) -> PageEdges:
+    """Return the edges in blocks of ``sizes`` rows, each of whose pages but the last has ``page_rows`` rows."""
+    counts = -(-sizes // page_rows)
+    blocks = np.concatenate([[0], np.cumsum(counts)])
+    within = np.arange(blocks[-1]) - np.repeat(blocks[:-1], counts)
+    ends = np.cumsum(sizes)
+    rows = within * page_rows + np.repeat(ends - sizes, counts)
+    return PageEdges(np.append(rows, ends[-1:]), blocks)
+
+
+class Pages:
+    """The chunks of one file, and the pages of its plain columns, as the writer's note locates them."""
+
+    def __init__(self, footer: pq.FileMetaData, schema: pa.Schema) -> None:
         self._footer = footer
-        none: tuple[int, Ordinals] = PAGE_ROWS, np.zeros(0, dtype=np.int64)
-        self.rows, self.starts = noted(footer) if trusted else none
+        self.rows, self.starts = self._noted()
         self._flat: dict[int, pa.Field] = {}
         self._chunks: dict[tuple[int, int], Chunk] = {}
+        self._columns: dict[tuple[int, str], ExcerptColumn | None] = {}
         leaf = 0
         for f in schema:
             width = _leaves(f.type)
-            if trusted and width == 1 and not pa.types.is_nested(f.type):
+            if width == 1 and not pa.types.is_nested(f.type):
                 self._flat[leaf] = f
             leaf += width
+
+    def _noted(self) -> tuple[int, Ordinals]:
+        """Return the rows per page and the page offsets, as far as they are known from the beginning."""
+        return noted(self._footer)
 
     def chunk(self, block: int, leaf: int) -> Chunk:
         """Return the chunk as the footer describes it, cached."""
@@ -104,9 +120,34 @@ class Pages:
         begin, size, at = said.data_page_offset, said.total_compressed_size, said.dictionary_page_offset
         at = -1 if at is None or at >= begin else at
         end = (at if at >= 0 else begin) + size
-        a, z = np.searchsorted(self.starts, (begin, end)).tolist()
-        fits = leaf in self._flat and z - a == -(-rows // self.rows) and z > a and int(self.starts[a]) == begin
-        return Chunk(rows, size, said.total_uncompressed_size, begin, end, at, a if fits else -1, said.compression)
+        chunk = Chunk(rows, size, said.total_uncompressed_size, begin, end, at, -1, said.compression)
+        fits = leaf in self._flat and self.column(leaf, chunk.codec) is not None
+        return chunk._replace(first=self._first_page(block, leaf, chunk)) if fits else chunk
+
+    def _first_page(self, block: int, leaf: int, chunk: Chunk) -> int:
+        """Return the number of the chunk's first page, or -1 if its pages are unknown or do not fit it."""
+        del block, leaf
+        a, z = np.searchsorted(self.starts, (chunk.begin, chunk.end)).tolist()
+        fits = z - a == -(-chunk.rows // self.rows) and z > a and int(self.starts[a]) == chunk.begin
+        return a if fits else -1
+
+    def column(self, leaf: int, codec: str) -> ExcerptColumn | None:
+        """Return the description of a flat column for an excerpt; None if the library would read it as another type."""
+        if (leaf, codec) not in self._columns:
+            f, said = self._flat[leaf], self._footer.schema.column(leaf)
+            element = schema_element(f.type, f.nullable, said.physical_type, said.length)
+            known = said.max_definition_level == int(f.nullable)
+            self._columns[leaf, codec] = (
+                ExcerptColumn(element, said.physical_type, codec) if known and element is not None else None
+            )
+        return self._columns[leaf, codec]
+
+    def by_edges(
+        self, leaves: Sequence[int], blocks: Sequence[int], sizes: Ordinals
+    ) -> list[tuple[PageEdges, list[int]]]:
+        """Group columns whose pages hold the same rows of these ``blocks``, which have ``sizes`` rows."""
+        del blocks
+        return [(even_edges(sizes, self.rows), list(leaves))]
 
     def is_flat(self, leaf: int) -> bool:
         return leaf in self._flat
@@ -129,52 +170,6 @@ def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int) -> Ordinals:
     cuts = np.searchsorted(rows, starts)
     counts: Ordinals = np.diff(touched[cuts]) + (np.diff(cuts) > 0)
     return counts
-
-
-def excerpt_file(
-    fields: Sequence[pa.Field],
-    codecs: Sequence[str],
-    groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]],
-) -> pa.Buffer:
-    """Build a Parquet file of these columns.
-
-    ``groups`` holds the number of rows and, for each column, the bytes of its dictionary (or nothing) and of
-    its pages.
-    """
-    pieces: list[Octets] = [b"PAR1"]
-    at = 4
-    built, total = [], 0
-    head, kinds = _head(tuple(fields))
-    for rows, columns in groups:
-        chunks = []
-        for kind, f, codec, (dictionary, pages) in zip(kinds, fields, codecs, columns, strict=True):
-            size = len(dictionary) + sum(len(p) for p in pages)
-            chunks.append(
-                column_chunk(kind, f.name, codec, rows, size, at + len(dictionary), at if dictionary else None)
-            )
-            if dictionary:
-                pieces.append(dictionary)
-            pieces += pages
-            at += size
-        built.append(row_group(chunks, rows))
-        total += rows
-    pieces.append(seal_footer(head, total, built))
-    return pa.py_buffer(b"".join(pieces))
-
-
-@lru_cache(256)
-def _head(fields: tuple[pa.Field, ...]) -> tuple[bytes, list[str]]:
-    """Return the start of a footer up to the schema, as the library writes it, and the physical types."""
-    sink = pa.BufferOutputStream()
-    pq.ParquetWriter(sink, pa.schema(fields), store_schema=False, store_decimal_as_integer=True).close()
-    raw = sink.getvalue().to_pybytes()
-    footer = raw[-8 - int.from_bytes(raw[-8:-4], "little") : -8]
-    schema = pq.ParquetFile(pa.BufferReader(raw)).schema
-    return footer[: footer.rindex(NO_ROWS)], [schema.column(at).physical_type for at in range(len(fields))]
-
-
-NO_ROWS = b"\x16\x00\x19\x0c"
-"""The bytes after the schema in a footer without rows and row groups."""
 
 
 def _leaves(data_type: pa.DataType) -> int:

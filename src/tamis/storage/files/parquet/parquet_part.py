@@ -19,6 +19,7 @@ from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.file_source import PartSource, Stream, read_twice
 from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.dictionary_texts import dictionary_values, is_dictionary_text, plain_values
+from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.files.parquet.page_offsets import Pages, runs_in
@@ -191,18 +192,24 @@ class ParquetPart:
         if plan is None:
             return self._decode(leaves, blocks, taken)
         arrays = read_twice(lambda: self._excerpt(plan, blocks), self._source)
+        if arrays is None:
+            return self._decode(leaves, blocks, taken)
         found = {i: self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
-        rest = [at for at in leaves if at not in plan.leaves]
+        rest = sorted(set(leaves).difference(plan.leaves))
         if rest:
             others = self._decode(rest, blocks, taken)
             found |= {int(name): column for name, column in zip(others.schema.names, others.columns, strict=True)}
         tops = self._layout.tops(leaves)
         return pa.RecordBatch.from_arrays([found[i] for i in tops], names=[str(i) for i in tops])
 
-    def _excerpt(self, plan: Excerpt, blocks: list[int]) -> list[pa.Array]:
+    def _excerpt(self, plan: Excerpt, blocks: list[int]) -> list[pa.Array] | None:
+        """Read what is planned; None if the pages are not those that were expected."""
         fetched = self._source.get(plan.ranges)
         with self._stream.decoding(f"pages of blocks {blocks}"):
-            return plan.decode(fetched)
+            return self._from_pages(plan, fetched)
+
+    def _from_pages(self, plan: Excerpt, fetched: Sequence[Octets]) -> list[pa.Array] | None:
+        return plan.decode(fetched)
 
     def _decode(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals | None = None) -> pa.RecordBatch:
         """Decode the columns of these leaves in the part's own types: all rows, or those ``taken``.

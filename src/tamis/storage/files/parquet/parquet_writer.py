@@ -22,7 +22,7 @@ from tamis.storage.files.checksummed_file import BUFFER_BYTES, ChecksumSink
 from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.encoding import Encodings
 from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNFILLED, checksum_note, filled_footer, split_end
-from tamis.storage.files.parquet.offset_index import page_starts
+from tamis.storage.files.parquet.offset_index import page_locations
 from tamis.storage.files.parquet.page_offsets import PAGES, note_of
 from tamis.storage.files.parquet.row_group_statistics import extremes_of, plain_leaves
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
@@ -96,8 +96,8 @@ class ParquetPartWriter:
         assert self._writer is not None
         written = self._writer.writer.metadata
         first = written.row_group(0).column(0).data_page_offset
-        starts = page_starts(index, first, written.num_row_groups * written.num_columns)
-        return "" if starts is None else note_of(starts, self._options.page_rows)
+        found = page_locations(index, first, written.num_row_groups * written.num_columns)
+        return "" if found is None else note_of(found.starts, self._options.page_rows)
 
     @property
     def measured(self) -> Collection[int]:
