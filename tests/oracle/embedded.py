@@ -31,7 +31,7 @@ LEFT_PATHS = "'get_json_object("
 """How it begins to say so of a path that Spark reads by rules of its own, such as `$["a"]`."""
 
 
-def truths(spark: Any, built: Built, predicates: list[str]) -> list[Counter[Any]] | None:
+def truths(spark: Any, built: Built, predicates: Sequence[str]) -> list[Counter[Any]] | None:
     """Of each predicate, the numbers of the rows of which it is true; None where plain Spark raises."""
     listed = ", ".join(f"{p} AS p{i}" for i, p in enumerate(predicates))
     try:
@@ -57,7 +57,8 @@ def some_limit(rng: Random, total: int) -> int:
     )
 
 
-WAYS = ("rows", "rows", "count", "count", "exists", "limit", "limited count", "encoded")
+WAYS = ("rows", "whole", "whole", "count", "count", "exists", "limit", "limited count", "encoded")
+"""How a filter is asked. ``whole``: all columns of its rows, which must be those of an eager scan without a filter."""
 
 
 def misread(
@@ -109,7 +110,14 @@ def _misread(
         case "exists":
             there = scan.exists()
             return None if there == bool(total) else f"exists() is {there} of {total} rows"
-    if way == "encoded":
+    if way == "whole":
+        rows = scan.to_arrow()
+        every = table.scan(options=options | {"tamis.read.lazy": "off"}).to_arrow()
+        invented = Counter(map(repr, rows.to_pylist())) - Counter(map(repr, every.to_pylist()))
+        if invented:
+            return f"rows that the table lacks: {list(invented)[:3]}"
+        found = Counter(rows["k"].to_pylist())
+    elif way == "encoded":
         found = Counter(key for batch in scan.encoded_batches() for key in plain_keys(batch))
     else:
         found = Counter(scan.to_arrow()["k"].to_pylist())

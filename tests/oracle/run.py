@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251  # seeded by the caller
+from typing import Any
 
 from tamis.world import world
 from tests.oracle import differing, streams, tour
@@ -29,6 +30,9 @@ CORE = 0.5
 """Share of queries of the shapes that a scan takes over, or that bring it join keys."""
 BOTH_WAYS, RARE = 0.08, 0.02
 """Shares of queries that are asked with every switch off as well, and that call functions in Python."""
+
+Way = tuple[dict[str, Any], int, tuple[str, ...]]
+"""The options, the limit and the ways in which a filter is asked."""
 
 
 @dataclass
@@ -105,7 +109,7 @@ class Oracle:
         self._walk(tour.HISTORY, tour.steps(), stop)
         self._walk(tour.PLACED, tour.over_placed(), stop)
         for history in tour.ADOPTED:
-            self._walk(history, tour.over_adopted(), stop)
+            self._walk(history, tour.over_adopted(), stop, tour.FEW)
         if (built := self._table_of(streams.HISTORY, "tour")) is not None:
             for at, asked in enumerate(streams.walk(Random(self.seed))):
                 if stop(self.progress):
@@ -114,8 +118,13 @@ class Oracle:
             self.lab.forget(built)
 
     def _walk(
-        self, history: h.History, steps: Iterator[tuple[Settings, Query]], stop: Callable[[Progress], bool]
+        self,
+        history: h.History,
+        steps: Iterator[tuple[Settings, Query]],
+        stop: Callable[[Progress], bool],
+        embedded: Sequence[str] = (),
     ) -> None:
+        """Ask the queries of ``steps`` through Spark, and the predicates of ``embedded`` without it."""
         try:
             built = self.lab.build(history)
         except StepFailed as failed:
@@ -127,6 +136,8 @@ class Oracle:
                 break
             with settled(self.lab.spark, settings):
                 self._ask(query, [built], settings, "tour", known)
+        if embedded:
+            self._embedded(built, embedded, dict(USUAL), "tour", lambda _: (tour.LAZILY, 1, ("whole",)))
         self.lab.forget(built)
 
     def round(self, number: int) -> None:
@@ -202,11 +213,28 @@ class Oracle:
         settings = {
             key: value for key, value in some_settings(rng).items() if "ansi" in key or "timeZone" in key
         } | USUAL
+        self._embedded(
+            built,
+            predicates,
+            settings,
+            where,
+            lambda true: (some_options(rng, settings), some_limit(rng, true.total()), (rng.choice(WAYS),)),
+        )
+
+    def _embedded(
+        self,
+        built: Built,
+        predicates: Sequence[str],
+        settings: Settings,
+        where: str,
+        ask: Callable[[Counter[Any]], Way],
+    ) -> None:
+        """Ask the embedded scan, each predicate with the options, the limit and in the ways that ``ask`` gives."""
         with settled(self.lab.spark, settings):
             wanted = truths(self.lab.spark, built, predicates)
         table = built.open()
         for predicate, true in zip(predicates, wanted or (), strict=False):
-            options, limit, ways = some_options(rng, settings), some_limit(rng, true.total()), (rng.choice(WAYS),)
+            options, limit, ways = ask(true)
             self.progress.filters += 1
             with self.progress.timed("filters"):
                 problem = misread(table, predicate, true, options, limit, ways)

@@ -71,6 +71,10 @@ OVER_ADOPTED = (
     ("SELECT s FROM oracle_t0 WHERE k > 1000", EXACT),
 )
 
+FEW = ("b = 3 AND k > 60", "s = 'k003' AND k < 20", "k = 17", "k IN (17, 65)")
+"""Filters of a few rows of adopted tables, for embedded scans."""
+LAZILY = {"tamis.read.lazy": "on", "timezone": "UTC", "ansi": True}
+
 
 PLACED: h.History = (
     h.Create({"k": "bigint", "ar": "array", "ma": "map"}),
