@@ -47,7 +47,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(scan_execution, "LEAST_BYTES", 1)
     monkeypatch.setattr(scan_execution, "WINDOW_BYTES", 1_000)
     monkeypatch.setattr(scan_execution, "split_windows", counted)
-    monkeypatch.setattr(scan_execution, "reader_threads", lambda: 3)
+    monkeypatch.setattr(scan_execution, "reader_threads", lambda _: 3)
     return counts
 
 

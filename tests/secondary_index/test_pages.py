@@ -173,7 +173,7 @@ def test_a_part_of_which_few_rows_are_read_is_read_in_one_piece(
 ) -> None:
     """A large part is cut for several threads; one of whose rows an index left few is not."""
     monkeypatch.setattr(scan_execution, "LEAST_BYTES", t.scan("k = 7").plan().parts.bytes // 4)
-    monkeypatch.setattr(scan_execution, "reader_threads", lambda: 4)
+    monkeypatch.setattr(scan_execution, "reader_threads", lambda _: 4)
     monkeypatch.setattr(
         scan_execution, "split_windows", lambda ref, count: [ref] * max(count, 1)
     )  # whatever its blocks are

@@ -18,6 +18,7 @@ import pyarrow as pa
 from tamis.engine.scan.open_streams import OpenStream, begin_stream, ending_error, is_ending
 from tamis.engine.scan.reader_threads import ReaderThreads
 from tamis.sizes import SIZES
+from tamis.storage.object_store.location import locate_store
 
 AHEAD_BYTES = SIZES.ahead_bytes
 """Bytes of batches, over all pieces together, that readers may be ahead of the consumer."""
@@ -25,9 +26,13 @@ _DEPTH = 2
 """Batches that a piece may be ahead of its consumer, whatever their bytes."""
 
 
-def reader_threads() -> int:
-    """The number of parts read at once: the processors, plus two to hide the store's latency."""
-    return min(8, (os.cpu_count() or 2) + 2)
+def reader_threads(url: str) -> int:
+    """The number of parts of the table at ``url`` that are read at once.
+
+    The processors, plus two to hide a store's latency, or one for that of a disk: more threads than processors cost
+    up to a third of the time where all of them have something to do.
+    """
+    return min(8, (os.cpu_count() or 2) + (2 if locate_store(url).remote else 1))
 
 
 class ReadAhead:

@@ -51,7 +51,7 @@ class Execution:
                 parts = self._cut(parts)
             work = (partial(self._read, at, ref) for at, ref in enumerate(parts))
             ahead = AHEAD_BYTES if limit is None else 0  # whoever wants few rows wants few to be read
-            with closing(in_order(work, min(reader_threads(), len(parts)), ahead)) as rows:
+            with closing(in_order(work, min(reader_threads(self._plan.spec.url), len(parts)), ahead)) as rows:
                 for batch in rows:
                     if left is not None:
                         batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
@@ -93,7 +93,7 @@ class Execution:
         Not split: audited parts, parts whose rows are only counted, and all parts of a plan with shared index
         lookups, which cover whole parts.
         """
-        wanted, spec = reader_threads(), self._plan.spec
+        wanted, spec = reader_threads(self._plan.spec.url), self._plan.spec
         if not parts or not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
             return parts
         share = self._read_share()

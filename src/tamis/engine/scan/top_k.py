@@ -83,7 +83,7 @@ class TopK:
                 break
             waiting = waiting[wave:]
             found = self._best([found, *self._wave(now.tolist(), bound, held_back)])
-            wave = min(2 * wave, reader_threads())
+            wave = min(2 * wave, reader_threads(self._plan.spec.url))
             sharper = self._bound(found)
             if sharper is not None and sharper != bound and plan.options.scan_topk:
                 bound = sharper
@@ -114,7 +114,7 @@ class TopK:
             partial(self._search, at, ref, None if held_back[at] else bound)
             for at, ref in zip(places, refs, strict=True)
         ]
-        for batch in in_order(work, min(reader_threads(), len(work))):
+        for batch in in_order(work, min(reader_threads(self._plan.spec.url), len(work))):
             yield pa.Table.from_batches([batch])
 
     def _search(self, place: int, ref: PartRef, bound: Expr | None) -> Generator[pa.RecordBatch]:
@@ -190,7 +190,7 @@ class TopK:
         work = [
             partial(self._fetch, int(at), BitMap(position[place == at].astype(np.uint32))) for at in np.unique(place)
         ]
-        yield from in_order(work, min(reader_threads(), len(work)))
+        yield from in_order(work, min(reader_threads(self._plan.spec.url), len(work)))
 
     def _fetch(self, place: int, wanted: Any) -> Generator[pa.RecordBatch]:
         kept = self._plan.parts

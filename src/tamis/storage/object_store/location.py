@@ -56,6 +56,11 @@ class Location:
     """The Azure account, if the URL names one."""
 
     @property
+    def remote(self) -> bool:
+        """Whether a request takes milliseconds, so that fewer and concurrent requests are better."""
+        return self.scheme not in {"file", "memory"}
+
+    @property
     def url(self) -> str:
         if self.scheme == "file":
             return self.path

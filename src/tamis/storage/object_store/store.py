@@ -96,7 +96,7 @@ class Store:
     @property
     def remote(self) -> bool:
         """Whether a request takes milliseconds, so that fewer and concurrent requests are better."""
-        return self.location.scheme not in {"file", "memory"}
+        return self.location.remote
 
     @property
     def gap(self) -> int:

@@ -70,7 +70,7 @@ def analysis_spec(snapshot: Snapshot, options: Options) -> AnalysisSpec:
 
 def learn_here(spec: AnalysisSpec, refs: Sequence[PartRef]) -> Iterable[Learned]:
     """Learn the statistics of parts in threads of this process."""
-    with ThreadPoolExecutor(min(len(refs), reader_threads()), thread_name_prefix="tamis-analyze") as pool:
+    with ThreadPoolExecutor(min(len(refs), reader_threads(spec.read.url)), thread_name_prefix="tamis-analyze") as pool:
         yield from pool.map(partial(learned, spec), refs)
 
 
