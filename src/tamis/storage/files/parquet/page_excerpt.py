@@ -100,33 +100,53 @@ class _Table:
         found: list[int] = np.bincount(self.place, weights=self.chosen.rows).astype(np.int64).tolist()
         return found
 
-    def add_column(self, ranges: list[tuple[int, int]], pages: Pages, leaf: int, chunks: Sequence[Chunk]) -> None:
-        """Add a column with these ``chunks``, one for each of ``used``, and its ranges to ``ranges``.
+    def add_columns(
+        self, ranges: list[tuple[int, int]], pages: Pages, leaves: Sequence[int], blocks: Sequence[int]
+    ) -> None:
+        """Add columns, and what they need to ``ranges``; ``blocks`` are those of ``edges``.
 
-        It is left out if its pages are unknown, or are compressed in different ways.
+        Those are left out whose pages are unknown, or are compressed in different ways.
         """
-        described = pages.column(leaf, chunks[0].codec)
-        if described is None or any(c.first < 0 or c.codec != chunks[0].codec for c in chunks):
+        known: list[tuple[int, ExcerptColumn, list[Chunk]]] = []
+        for leaf in leaves:
+            chunks = [pages.chunk(blocks[b], leaf) for b in self.used]
+            described = pages.column(leaf, chunks[0].codec)
+            if described is not None and all(c.first >= 0 and c.codec == chunks[0].codec for c in chunks):
+                known.append((leaf, described, chunks))
+        if not known:
             return
+        places = np.array([[(c.first, c.begin, c.end, c.dictionary) for c in chunks] for _, _, chunks in known])
+        at, runs = len(ranges), len(self.first)
+        starts = self._add_pages(ranges, pages, places)
+        dictionaries = self._add_dictionaries(ranges, places)
+        cuts = np.searchsorted(self.place[self.first], np.arange(len(self.used) + 1)).tolist()
+        for (leaf, described, chunks), row, held in zip(known, starts, dictionaries.tolist(), strict=True):
+            groups = [(-1, at, at + runs)]
+            if max(held) >= 0:
+                groups = [(d, at + a, at + z) for d, a, z in zip(held, cuts, cuts[1:], strict=False)]
+            text = is_dictionary_text(pages.field(leaf), chunks)
+            self.columns.append(_Column(leaf, described, text, at, row, groups))
+            at += runs
+
+    def _add_pages(self, ranges: list[tuple[int, int]], pages: Pages, places: Ordinals) -> Ordinals:
+        """Add the runs of pages, column by column, and return for each column the offset of each page."""
         block, page, edges = self.chosen.block, self.chosen.page, self.edges.blocks
-        # the number of each page among those of the file
-        number = np.array([c.first for c in chunks], dtype=np.int64)[self.place] + page - edges[block]
-        starts, at = pages.starts[number], len(ranges)
-        following = pages.starts[np.minimum(number[self.last] + 1, len(pages.starts) - 1)]
+        number = places[:, self.place, 0] + (page - edges[block])  # among the pages of the file
+        starts: Ordinals = pages.starts[number]
+        following = pages.starts[np.minimum(number[:, self.last] + 1, len(pages.starts) - 1)]
         final = (page + 1 == edges[block + 1])[self.last]
-        end = np.where(final, np.array([c.end for c in chunks], dtype=np.int64)[self.place[self.last]], following)
-        begin = starts[self.first]
-        ranges += zip(begin.tolist(), (end - begin).tolist(), strict=True)
-        groups = [(-1, at, len(ranges))]
-        if any(c.dictionary >= 0 for c in chunks):
-            cuts = (at + np.searchsorted(self.place[self.first], np.arange(len(chunks) + 1))).tolist()
-            groups = []
-            for c, a, z in zip(chunks, cuts, cuts[1:], strict=False):
-                groups.append((len(ranges) if c.dictionary >= 0 else -1, a, z))
-                if c.dictionary >= 0:
-                    ranges.append((c.dictionary, c.begin - c.dictionary))
-        text = is_dictionary_text(pages.field(leaf), chunks)
-        self.columns.append(_Column(leaf, described, text, at, starts, groups))
+        begin = starts[:, self.first]
+        sizes = np.where(final, places[:, self.place[self.last], 2], following) - begin
+        ranges += zip(begin.ravel().tolist(), sizes.ravel().tolist(), strict=True)
+        return starts
+
+    def _add_dictionaries(self, ranges: list[tuple[int, int]], places: Ordinals) -> Ordinals:
+        """Add the dictionaries, and return for each column and block in use the range of its own, -1 if none."""
+        begin, dictionary = places[..., 1], places[..., 3]
+        held = dictionary >= 0
+        found: Ordinals = np.where(held, len(ranges) + np.cumsum(held).reshape(held.shape) - 1, -1)
+        ranges += zip(dictionary[held].tolist(), (begin - dictionary)[held].tolist(), strict=True)
+        return found
 
     def heads(self, fetched: Sequence[Octets]) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Return the first bytes of each page, column by column."""
@@ -163,8 +183,7 @@ class Excerpt:
         for edges, members in pages.by_edges(leaves, blocks, sizes):
             table = _Table.of(edges, taken)
             if table.pays:
-                for leaf in members:
-                    table.add_column(ranges, pages, leaf, [pages.chunk(blocks[b], leaf) for b in table.used])
+                table.add_columns(ranges, pages, members, blocks)
             if table.columns:
                 tables.append(table)
         planned = sorted(column.leaf for table in tables for column in table.columns)
