@@ -5,6 +5,8 @@ NaN is greater than any number and equal to itself; −0.0 equals 0.0; text comp
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -219,6 +221,8 @@ def _member(values: Datum, listed: Datum) -> Datum:
 
 _FEW = 16
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_SPARSE = 7
+"""Binary logarithm of the table's slots for each listed value; so few rows of other values are looked up in vain."""
 
 
 def _found(values: Datum, known: Datum) -> Mask:
@@ -233,17 +237,22 @@ def _found(values: Datum, known: Datum) -> Mask:
     ):
         plain: Mask = pc.is_in(values, value_set=known, skip_nulls=True).to_numpy(zero_copy_only=False)
         return plain
-    bits = min(22, max(14, len(known).bit_length() + 4))
+    bits = min(22, max(14, len(known).bit_length() + _SPARSE))
     table: Mask = np.zeros(1 << bits, bool)
-    shift = np.uint64(64 - bits)
-    table[(stored_numbers(known).astype(np.int64).view(np.uint64) * _ODD) >> shift] = True
-    stored = stored_numbers(values)
-    keys = stored.view(np.uint64) if stored.dtype == np.int64 else stored.astype(np.int64).view(np.uint64)
-    out: Mask = table[(keys * _ODD) >> shift]
+    table[_slots(stored_numbers(known), bits)] = True
+    out: Mask = table.take(_slots(stored_numbers(values), bits))
     candidates = np.flatnonzero(out)
     hits = pc.is_in(values.take(pa.array(candidates)), value_set=known, skip_nulls=True)
     out[candidates] = np.asarray(hits.to_numpy(zero_copy_only=False))
     return out
+
+
+def _slots(stored: np.ndarray[Any, np.dtype[Any]], bits: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Hash numbers to ``bits`` bits; as signed numbers, since others are converted before they are used as indexes."""
+    keys = stored.view(np.uint64) if stored.dtype == np.int64 else stored.astype(np.int64).view(np.uint64)
+    slots = keys * _ODD
+    slots >>= np.uint64(64 - bits)
+    return slots.view(np.int64)
 
 
 declare_function(
