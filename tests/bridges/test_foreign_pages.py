@@ -147,7 +147,7 @@ def test_pages_of_different_rows(tmp_path: Path) -> None:
     part = part_of(tmp_path, **WAYS["bytes"])
     read(part, [0], FLAT)
     assert isinstance(part._pages, ForeignPages)
-    assert len(part._pages.by_edges(range(len(FLAT)), [0], np.array([GROUP]))) > 1
+    assert len(part._pages.group_by_edges(range(len(FLAT)), [0], np.array([GROUP]))) > 1
 
 
 def test_many_pages_are_read_as_chunks(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ _FOOTER_END = 8
 
 
 class ForeignPages(Pages):
-    """The chunks of one file, and the pages of its plain columns once ``load`` has found them."""
+    """The chunks of one file, and the pages of its plain columns once ``load_page_index`` has found them."""
 
     _locations: PageLocations | None = None
     _asked = False
@@ -31,7 +31,7 @@ class ForeignPages(Pages):
     def _noted(self) -> tuple[int, Ordinals]:
         return PAGE_ROWS, np.zeros(0, dtype=np.int64)  # tools that rewrite a file copy its notes
 
-    def load(self, source: PartSource, size: int) -> None:
+    def load_page_index(self, source: PartSource, size: int) -> None:
         """Read the offset indexes, unless they are known or too large beside the ``size`` bytes that they may save."""
         groups, columns = self._footer.num_row_groups, self._footer.num_columns
         if self._asked or not groups or not self._flat:
@@ -49,7 +49,7 @@ class ForeignPages(Pages):
                 self._locations = found  # last, as other threads may be about to read the file
                 self._chunks = {}  # they did not know their pages
 
-    def distrust(self) -> None:
+    def ignore_page_index(self) -> None:
         """Read all chunks whole from now on."""
         self._locations, self._chunks = None, {}
 
@@ -70,7 +70,7 @@ class ForeignPages(Pages):
         at = block * self._footer.num_columns + leaf
         return int(found.chunks[at]), int(found.chunks[at + 1])
 
-    def by_edges(
+    def group_by_edges(
         self, leaves: Sequence[int], blocks: Sequence[int], sizes: Ordinals
     ) -> list[tuple[PageEdges, list[int]]]:
         found = self._locations

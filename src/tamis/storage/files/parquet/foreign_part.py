@@ -75,7 +75,7 @@ class ForeignParquetPart(ParquetPart):
         given = {i: self._constants[i] for i in columns if i in self._constants}
         if rows is not None:
             assert isinstance(self._pages, ForeignPages)
-            self._pages.load(self._source, self._saved_bytes(columns, blocks, rows))
+            self._pages.load_page_index(self._source, self._saved_bytes(columns, blocks, rows))
         if not given:
             yield from super().read(columns, blocks, rows)
             return
@@ -128,9 +128,9 @@ class ForeignParquetPart(ParquetPart):
             return Shape(self._footer, self._schema, layout, names, ForeignPages(self._footer, found))
 
     def _from_pages(self, plan: Excerpt, fetched: Sequence[Octets]) -> list[pa.Array] | None:
-        if not plan.pages_agree(fetched):
+        if not plan.pages_hold_expected_rows(fetched):
             assert isinstance(self._pages, ForeignPages)
-            self._pages.distrust()
+            self._pages.ignore_page_index()
             return None
         return plan.decode(fetched)
 

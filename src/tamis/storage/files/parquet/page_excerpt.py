@@ -110,7 +110,7 @@ class _Table:
         known: list[tuple[int, ExcerptColumn, list[Chunk]]] = []
         for leaf in leaves:
             chunks = [pages.chunk(blocks[b], leaf) for b in self.used]
-            described = pages.column(leaf, chunks[0].codec)
+            described = pages.excerpt_column(leaf, chunks[0].codec)
             if described is not None and all(c.first >= 0 and c.codec == chunks[0].codec for c in chunks):
                 known.append((leaf, described, chunks))
         if not known:
@@ -180,7 +180,7 @@ class Excerpt:
             return None
         ranges: list[tuple[int, int]] = []
         tables = []
-        for edges, members in pages.by_edges(leaves, blocks, sizes):
+        for edges, members in pages.group_by_edges(leaves, blocks, sizes):
             table = _Table.of(edges, taken)
             if table.pays:
                 table.add_columns(ranges, pages, members, blocks)
@@ -189,7 +189,7 @@ class Excerpt:
         planned = sorted(column.leaf for table in tables for column in table.columns)
         return Excerpt(planned, ranges, tables) if planned else None
 
-    def pages_agree(self, fetched: Sequence[Octets]) -> bool:
+    def pages_hold_expected_rows(self, fetched: Sequence[Octets]) -> bool:
         """Whether each page says itself that it holds as many rows as were expected of its place."""
         return all(
             np.array_equal(page_values(table.heads(fetched)), np.tile(table.chosen.rows, len(table.columns)))

@@ -121,7 +121,7 @@ class Pages:
         at = -1 if at is None or at >= begin else at
         end = (at if at >= 0 else begin) + size
         chunk = Chunk(rows, size, said.total_uncompressed_size, begin, end, at, -1, said.compression)
-        fits = leaf in self._flat and self.column(leaf, chunk.codec) is not None
+        fits = leaf in self._flat and self.excerpt_column(leaf, chunk.codec) is not None
         return chunk._replace(first=self._first_page(block, leaf, chunk)) if fits else chunk
 
     def _first_page(self, block: int, leaf: int, chunk: Chunk) -> int:
@@ -131,7 +131,7 @@ class Pages:
         fits = z - a == -(-chunk.rows // self.rows) and z > a and int(self.starts[a]) == chunk.begin
         return a if fits else -1
 
-    def column(self, leaf: int, codec: str) -> ExcerptColumn | None:
+    def excerpt_column(self, leaf: int, codec: str) -> ExcerptColumn | None:
         """Return the description of a flat column for an excerpt; None if the library would read it as another type."""
         if (leaf, codec) not in self._columns:
             f, said = self._flat[leaf], self._footer.schema.column(leaf)
@@ -142,7 +142,7 @@ class Pages:
             )
         return self._columns[leaf, codec]
 
-    def by_edges(
+    def group_by_edges(
         self, leaves: Sequence[int], blocks: Sequence[int], sizes: Ordinals
     ) -> list[tuple[PageEdges, list[int]]]:
         """Group columns whose pages hold the same rows of these ``blocks``, which have ``sizes`` rows."""
