@@ -5,7 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import deltalake
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,13 +18,16 @@ from hypothesis import strategies as st
 import tamis
 from tamis.core.types import Schema
 from tamis.core.types.arrow import from_arrow_schema
+from tamis.errors import CorruptData
 from tamis.storage.commit_log import Source
 from tamis.storage.files import PartRef, open_part
 from tamis.storage.files.parquet.compact_thrift import thrift_varint
 from tamis.storage.files.parquet.foreign_pages import ForeignPages
 from tamis.storage.files.parquet.foreign_part import ForeignParquetPart
 from tamis.storage.files.parquet.legacy_calendar import gregorian_days
+from tamis.storage.files.parquet.offset_index import _locations, page_locations
 from tamis.storage.files.parquet.page_excerpt import Excerpt
+from tamis.storage.files.parquet.page_offsets import Chunk
 from tamis.storage.object_store import open_store
 from tests.bridges.foreign_files import write_file
 
@@ -147,7 +152,7 @@ def test_pages_of_different_rows(tmp_path: Path) -> None:
     part = part_of(tmp_path, **WAYS["bytes"])
     read(part, [0], FLAT)
     assert isinstance(part._pages, ForeignPages)
-    assert len(part._pages.group_by_edges(range(len(FLAT)), [0], np.array([GROUP]))) > 1
+    assert len(part._pages.group_by_page_boundaries(range(len(FLAT)), [0], np.array([GROUP]))) > 1
 
 
 def test_many_pages_are_read_as_chunks(tmp_path: Path) -> None:
@@ -238,6 +243,89 @@ def test_pages_that_do_not_follow_each_other_are_not_believed(tmp_path: Path, la
     start, size = second_page(path)
     changed(path, location(start, size, PAGE), location(start + later, size + larger, PAGE))
     assert read(opened(path, table), [PAGE + 1], ["n", "x"], table) == {"x"}
+
+
+def test_types_that_only_arrow_notes(tmp_path: Path) -> None:
+    """Texts of Polars, categories of pandas and times of any zone are read by pages as what Parquet has of them."""
+    kinds = {
+        "large": WHOLE["text"].cast(pa.large_string()),
+        "view": WHOLE["text"].cast(pa.string_view()),
+        "large bytes": WHOLE["bytes"].cast(pa.large_binary()),
+        "category": WHOLE["word"].combine_chunks().dictionary_encode(),
+        "zone": WHOLE["at"].cast(pa.timestamp("us", "Europe/Berlin")),
+    }
+    table = pa.table(kinds)
+    write_file(tmp_path / "a.parquet", table, row_group_size=GROUP, write_page_index=True, max_rows_per_page=PAGE)
+    plain = pa.table(
+        {
+            "large": WHOLE["text"],
+            "view": WHOLE["text"],
+            "large bytes": WHOLE["bytes"],
+            "category": WHOLE["word"],
+            "zone": WHOLE["at"],
+        }
+    )
+    assert read(opened(tmp_path / "a.parquet", plain), [7, 4_321], plain.column_names, plain) == set(kinds)
+
+
+@pytest.mark.parametrize("codec", ["LZ4", "LZ4_RAW", "BROTLI"])
+def test_codecs_of_delta(tmp_path: Path, codec: str) -> None:
+    """The library has no name for LZ4 as Hadoop wrote it, so that such files are read whole."""
+    table = WHOLE.select(["n", "text"])
+    options = deltalake.WriterProperties(compression=codec, data_page_row_count_limit=PAGE, write_batch_size=PAGE)
+    deltalake.write_deltalake(tmp_path, table, writer_properties=options)
+    (path,) = tmp_path.glob("*.parquet")
+    assert read(opened(path, table), [7, 4_321], ["n", "text"], table) == (set() if codec == "LZ4" else {"n", "text"})
+
+
+@pytest.mark.parametrize("pages", [14, 15, 127, 128, 16_383, 16_384])
+def test_any_number_of_pages(tmp_path: Path, pages: int) -> None:
+    table = pa.table({"n": np.arange(2 * pages)})
+    write_file(tmp_path / "a.parquet", table, max_rows_per_page=2, write_batch_size=2, write_page_index=True)
+    assert read(opened(tmp_path / "a.parquet", table), [2 * pages - 3], ["n"], table) == {"n"}
+
+
+def test_an_index_between_pages_and_bloom_filters(tmp_path: Path) -> None:
+    table = WHOLE.select(["n", "text"])
+    path = tmp_path / "a.parquet"
+    write_file(path, table, row_group_size=GROUP, write_page_index=True, bloom_filter_options={"n": True}, **PLAIN)
+    assert pq.read_metadata(path).row_group(0).column(0).bloom_filter_offset is not None
+    assert read(opened(path, table), [7, 4_321], ["n", "text"], table) == {"n", "text"}
+
+
+def test_statistics_full_of_what_an_index_begins_with(tmp_path: Path) -> None:
+    """The search for the first index gives up: each attempt reads the rest of the indexes."""
+    hostile = b"\x19\x1c\x16\x08\x15" * 20_000 + b"\x00"
+    with mock.patch("tamis.storage.files.parquet.offset_index._locations", wraps=_locations) as tried:
+        assert page_locations(hostile, 4, 2) is None
+    assert tried.call_count < 20
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 2**40])
+def test_footers_with_impossible_offsets(tmp_path: Path, offset: int) -> None:
+    """The wanted row is in another row group than the damage."""
+    path, table = plain_file(tmp_path), WHOLE.select(["n", "x"])
+    part = opened(path, table)
+    real = ForeignPages._chunk
+
+    def chunk(pages: ForeignPages, block: int, leaf: int) -> Chunk:
+        found = real(pages, block, leaf)
+        return found._replace(begin=offset) if (block, leaf) == (0, 0) else found
+
+    with mock.patch.object(ForeignPages, "_chunk", chunk):
+        assert read(part, [4_321], ["n", "x"], table) == set()
+
+
+@pytest.mark.parametrize("size", [-1, -(2**62)])
+def test_footers_with_negative_sizes(tmp_path: Path, size: int) -> None:
+    path, table = plain_file(tmp_path), WHOLE.select(["n", "x"])
+    part = opened(path, table)
+    real = ForeignPages._chunk
+    with (
+        mock.patch.object(ForeignPages, "_chunk", lambda *a: real(*a)._replace(size=size)),
+        pytest.raises(CorruptData, match="points outside of the file"),
+    ):
+        read(part, [4_321], ["n", "x"], table)
 
 
 @pytest.mark.parametrize("behind", [b"\x00", b"a bloom filter, or anything else"])

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.storage.files.parquet.compact_thrift import thrift_varint
-from tamis.storage.files.parquet.page_headers import HEADER_BYTES, page_values
+from tamis.storage.files.parquet.page_headers import HEADER_BYTES, values_per_page
 
 
 def values_of(*heads: bytes) -> list[int]:
     padded = b"".join(head[:HEADER_BYTES].ljust(HEADER_BYTES, b"\0") for head in heads)
-    found: list[int] = page_values(np.frombuffer(padded, np.uint8).reshape(-1, HEADER_BYTES)).tolist()
+    found: list[int] = values_per_page(np.frombuffer(padded, np.uint8).reshape(-1, HEADER_BYTES)).tolist()
     return found
 
 

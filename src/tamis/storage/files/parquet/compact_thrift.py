@@ -14,7 +14,8 @@ _PHYSICAL = {
         ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
     )
 }
-_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "LZO": 3, "BROTLI": 4, "LZ4": 5, "ZSTD": 6, "LZ4_RAW": 7}
+CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "LZ4": 7, "ZSTD": 6}
+"""Numbers of the codecs by the library's names: it calls LZ4_RAW by that of LZ4, and LZ4 of Hadoop by none."""
 _I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
 _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _STOP = b"\x00"
@@ -52,7 +53,7 @@ def _constant(kind: str, name: str, codec: str) -> bytes:
         + thrift_varint(len(text))
         + text
         + bytes([0x10 | _I32])
-        + _number(_CODECS[codec])
+        + _number(CODECS[codec])
     )
 
 

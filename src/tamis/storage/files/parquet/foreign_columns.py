@@ -29,18 +29,38 @@ class ForeignNames(Names):
     """Whether a name that differs in case is another one, as in Iceberg's name mappings."""
 
     def find(self, fields: list[pa.Field], column_id: int) -> int | None:
+        return self.find_among(_FieldIndex(fields), column_id)
+
+    def find_among(self, fields: _FieldIndex, column_id: int) -> int | None:
+        """Return the position of the column's field, or None."""
         if self.by_id:
-            wanted = str(column_id).encode()
-            return next((at for at, f in enumerate(fields) if (f.metadata or {}).get(FIELD_ID) == wanted), None)
+            return fields.by_id.get(str(column_id).encode())
         name = self.column_names.get(column_id)
         if name is None:
             known = self.schema.by_id.get(column_id)
             name = None if known is None else known.name
-        found = next((at for at, f in enumerate(fields) if f.name == name), None)
-        if found is not None or name is None or self.exact:
+        if name is None:
+            return None
+        found = fields.by_name.get(name)
+        if found is not None or self.exact:
             return found
-        near = [at for at, f in enumerate(fields) if f.name.lower() == name.lower()]
+        near = fields.by_lower_name.get(name.lower(), [])
         return near[0] if len(near) == 1 else None
+
+
+class _FieldIndex:
+    """The positions of fields by id, by name, and by their names in lower case; the first of several."""
+
+    def __init__(self, fields: list[pa.Field]) -> None:
+        self.by_id: dict[bytes, int] = {}
+        self.by_name: dict[str, int] = {}
+        self.by_lower_name: dict[str, list[int]] = {}
+        for at, f in enumerate(fields):
+            field_id = (f.metadata or {}).get(FIELD_ID)
+            if field_id is not None:
+                self.by_id.setdefault(field_id, at)
+            self.by_name.setdefault(f.name, at)
+            self.by_lower_name.setdefault(f.name.lower(), []).append(at)
 
 
 def foreign_names(source: Source, schema: Schema, found: pa.Schema) -> ForeignNames:
@@ -97,8 +117,9 @@ class ForeignLayout(Layout):
 def _matched(found: list[pa.Field], known: tuple[Field, ...], names: ForeignNames) -> list[Field | None]:
     """Return the schema's field for each field of the file, or None."""
     matched: list[Field | None] = [None] * len(found)
+    fields = _FieldIndex(found)
     for one in known:
-        at = names.find(found, one.id)
+        at = names.find_among(fields, one.id)
         if at is not None:
             matched[at] = one
     return matched

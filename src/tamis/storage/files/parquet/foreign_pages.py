@@ -1,8 +1,9 @@
 """Locates the pages of Parquet files of other writers, by their offset indexes.
 
 Other writers end pages of different columns at different rows. Their indexes are read when they may save much more than
-they cost. A chunk whose pages do not follow each other from its beginning to its end is read whole; so is a file of
-whose pages one holds other rows than its index says.
+they cost. A chunk whose pages do not follow each other from its beginning to its end is read whole. If a fetched page
+contradicts the rows that the index gives it, the whole file is read by chunks from then on. An index that gives every
+page its own number of rows, but the wrong first row, is believed, as Spark's reader believes it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from tamis.sizes import SIZES
 from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.parquet.offset_index import PageLocations, page_locations
-from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals, PageEdges, Pages
+from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals, PageBoundaries, Pages
 from tamis.storage.files.protocol import PAGE_ROWS
 
 _PERCENT = SIZES.page_index_percent
@@ -27,27 +29,58 @@ class ForeignPages(Pages):
 
     _locations: PageLocations | None = None
     _asked = False
+    _range: tuple[int, int] | None = None
+    _saved = 0
+    """Bytes that the indexes might have saved if they had been read at first."""
 
     def _noted(self) -> tuple[int, Ordinals]:
-        return PAGE_ROWS, np.zeros(0, dtype=np.int64)  # tools that rewrite a file copy its notes
+        return PAGE_ROWS, np.zeros(
+            0, dtype=np.int64
+        )  # a note of Tamis may be a copy: tools that rewrite a file keep notes
 
-    def load_page_index(self, source: PartSource, size: int) -> None:
-        """Read the offset indexes, unless they are known or too large beside the ``size`` bytes that they may save."""
-        groups, columns = self._footer.num_row_groups, self._footer.num_columns
-        if self._asked or not groups or not self._flat:
+    def load_page_index(self, source: PartSource, saved_bytes: int) -> None:
+        """Read the offset indexes, unless they are known, or cost too much beside what they could have saved so far.
+
+        ``saved_bytes`` is what they may save now. Raises ``CorruptData`` if the file is shorter than it was.
+        """
+        if self._asked or not self._footer.num_row_groups or not self._flat:
             return
-        begin = max(self.chunk(groups - 1, leaf).end for leaf in range(columns))
-        length = source.ref.bytes - _FOOTER_END - self._footer.serialized_size - begin
-        if length * 100 > size * _PERCENT:
+        if self._range is None:
+            self._range = self._index_range(source.ref.bytes)
+        begin, end = self._range
+        self._saved += saved_bytes
+        if (end - begin) * 100 > self._saved * _PERCENT:
             return
         self._asked = True
-        if length > 0:
-            index = bytes(source.get([(begin, length)])[0])
-            found = page_locations(index, self.chunk(0, 0).begin, groups * columns)
-            if found is not None:
-                self.starts, self.rows = found.starts, max(int(np.diff(found.rows).max(initial=1)), 1)
-                self._locations = found  # last, as other threads may be about to read the file
-                self._chunks = {}  # they did not know their pages
+        first = self.chunk(0, 0).begin
+        if not 0 < first < begin < end:
+            return
+        index = bytes(source.get([(begin, end - begin)])[0])
+        found = page_locations(index, first, self._footer.num_row_groups * self._footer.num_columns)
+        if found is not None:
+            self.starts, self.rows = found.starts, max(int(np.diff(found.rows).max(initial=1)), 1)
+            self._locations = found  # last, as other threads may be about to read the file
+            self._chunks = {}  # they did not know their pages
+
+    def _index_range(self, size: int) -> tuple[int, int]:
+        """Return where the page indexes begin and end: behind all pages, before Bloom filters and the footer."""
+        first, last = self._footer.row_group(0), self._footer.num_row_groups - 1
+        columns = range(self._footer.num_columns)
+        begin = max(self.chunk(last, leaf).end for leaf in columns)
+        filters = [first.column(leaf).bloom_filter_offset or 0 for leaf in columns]
+        footer = size - _FOOTER_END - self._footer.serialized_size
+        return begin, min([footer, *(at for at in filters if at > begin)])
+
+    def _decoded_type(self, f: pa.Field) -> pa.DataType:
+        """Return the type that Parquet alone gives a column; writers of Arrow note others in the footer."""
+        kind = f.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            return pa.string()
+        if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+            return pa.binary()
+        return pa.timestamp(kind.unit, "UTC") if pa.types.is_timestamp(kind) and kind.tz else kind
 
     def ignore_page_index(self) -> None:
         """Read all chunks whole from now on."""
@@ -70,14 +103,14 @@ class ForeignPages(Pages):
         at = block * self._footer.num_columns + leaf
         return int(found.chunks[at]), int(found.chunks[at + 1])
 
-    def group_by_edges(
+    def group_by_page_boundaries(
         self, leaves: Sequence[int], blocks: Sequence[int], sizes: Ordinals
-    ) -> list[tuple[PageEdges, list[int]]]:
+    ) -> list[tuple[PageBoundaries, list[int]]]:
         found = self._locations
         if found is None:
             return []
         begins = (np.cumsum(sizes) - sizes).tolist()
-        grouped: dict[bytes, tuple[PageEdges, list[int]]] = {}
+        grouped: dict[bytes, tuple[PageBoundaries, list[int]]] = {}
         for leaf in leaves:
             if any(self.chunk(block, leaf).first < 0 for block in blocks):
                 continue
@@ -85,6 +118,6 @@ class ForeignPages(Pages):
             rows = [found.rows[a:z] + begin for (a, z), begin in zip(cuts, begins, strict=True)]
             edges = np.append(np.concatenate(rows), sizes.sum())
             counts = np.concatenate([[0], np.cumsum([z - a for a, z in cuts])])
-            known = grouped.setdefault(edges.tobytes() + counts.tobytes(), (PageEdges(edges, counts), []))
+            known = grouped.setdefault(edges.tobytes() + counts.tobytes(), (PageBoundaries(edges, counts), []))
             known[1].append(leaf)
         return list(grouped.values())

@@ -22,6 +22,8 @@ The field of a page's first row has the header of its offset.
 """
 _LONG_LIST = 0xF0
 """The header of a list of 15 elements or more, whose number follows."""
+_CANDIDATES = 4
+"""Places that are tried as the beginning of the first index. It is the last one in a sound file."""
 _TOKENS = 7
 """Varints of a page's location: three fields, each a header and a number, and the end."""
 
@@ -48,8 +50,10 @@ def page_locations(index: bytes, first: int, chunks: int) -> PageLocations | Non
     """
     begins = bytes([_OFFSET]) + thrift_varint(first << 1) + bytes([_SIZE])
     at = index.rfind(begins)
-    while at >= 0:
-        for header in (2, 3, 4):  # bytes: the field, the list's type, and the number of pages if it is large
+    for _ in range(_CANDIDATES):
+        if at < 0:
+            return None
+        for header in (2, 3, 4, 5):  # bytes: the field, the list's type, and the number of pages if it is large
             if at >= header and index[at - header] == _LIST:
                 found = _locations(np.frombuffer(index, np.uint8)[at - header :], chunks)
                 if found is not None and found.starts[0] == first:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from tamis.cost_model import COSTS
 from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
 from tamis.storage.files.parquet.excerpt_file import ExcerptColumn, Octets, excerpt_file, open_excerpt
-from tamis.storage.files.parquet.page_headers import HEADER_BYTES, page_values
-from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals, PageEdges, Pages
+from tamis.storage.files.parquet.page_headers import HEADER_BYTES, values_per_page
+from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals, PageBoundaries, Pages
 
 WORTH = COSTS.excerpt_page_share
 """Share of the pages above which whole chunks are read instead, because an excerpt costs a copy."""
@@ -36,7 +36,7 @@ class Chosen:
     """The wanted rows, numbered over these pages."""
 
     @staticmethod
-    def of(edges: PageEdges, wanted: Ordinals) -> Chosen:
+    def of(edges: PageBoundaries, wanted: Ordinals) -> Chosen:
         """Find the pages of ``wanted`` rows (ascending), numbered over the blocks of ``edges``."""
         number = np.searchsorted(edges.rows, wanted, side="right") - 1
         first = np.diff(number, prepend=-1) != 0
@@ -72,7 +72,7 @@ class _Column:
 class _Table:
     """Columns whose pages hold the same rows."""
 
-    edges: PageEdges
+    edges: PageBoundaries
     chosen: Chosen
     used: list[int]
     """The positions of the blocks that have chosen pages."""
@@ -84,13 +84,13 @@ class _Table:
     columns: list[_Column]
 
     @staticmethod
-    def of(edges: PageEdges, taken: Ordinals) -> _Table:
+    def of(edges: PageBoundaries, taken: Ordinals) -> _Table:
         chosen = Chosen.of(edges, taken)
         used, place = np.unique(chosen.block, return_inverse=True)
         return _Table(edges, chosen, used.tolist(), place, *chosen.runs(), [])
 
     @property
-    def pays(self) -> bool:
+    def is_selective(self) -> bool:
         """Whether few enough of all pages are chosen."""
         return len(self.chosen.page) <= WORTH * int(self.edges.blocks[-1])
 
@@ -180,9 +180,9 @@ class Excerpt:
             return None
         ranges: list[tuple[int, int]] = []
         tables = []
-        for edges, members in pages.group_by_edges(leaves, blocks, sizes):
+        for edges, members in pages.group_by_page_boundaries(leaves, blocks, sizes):
             table = _Table.of(edges, taken)
-            if table.pays:
+            if table.is_selective:
                 table.add_columns(ranges, pages, members, blocks)
             if table.columns:
                 tables.append(table)
@@ -192,7 +192,7 @@ class Excerpt:
     def pages_hold_expected_rows(self, fetched: Sequence[Octets]) -> bool:
         """Whether each page says itself that it holds as many rows as were expected of its place."""
         return all(
-            np.array_equal(page_values(table.heads(fetched)), np.tile(table.chosen.rows, len(table.columns)))
+            np.array_equal(values_per_page(table.heads(fetched)), np.tile(table.chosen.rows, len(table.columns)))
             for table in self._tables
         )
 

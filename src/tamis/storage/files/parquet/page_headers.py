@@ -14,27 +14,27 @@ HEADER_BYTES = 32
 _NUMBER = 0x15
 """The header of the next field in Thrift's compact protocol, if it is a 32-bit number."""
 _KINDS = {0: (0x2C, 0x1C), 6: (0x5C, 0x4C)}
-"""For both kinds of data pages, the header of the struct with the number: behind the sizes, or behind a checksum."""
+"""By the kind of a page, the header of the struct that holds the number: without a checksum before it, with one."""
 _LONGEST = 5
 """Bytes of a 32-bit number."""
 
 
-def page_values(heads: Bytes) -> Ordinals:
+def values_per_page(heads: Bytes) -> Ordinals:
     """Return how many values, with NULLs, each page says that it holds; -1 if it does not begin as a data page does.
 
     ``heads`` has a row of ``HEADER_BYTES`` for each page.
     """
     reader = _Heads(heads)
-    kind = reader.number()
-    reader.number()
-    reader.number()
+    kind = reader.read_number()
+    reader.read_number()
+    reader.read_number()
     checked = reader.next_byte() == _NUMBER
-    reader.number(checked)
+    reader.read_number(checked)
     struct, known = reader.next_byte(), np.zeros(len(heads), np.bool_)
     for code, (unchecked_struct, checked_struct) in _KINDS.items():
         known |= (kind == code) & (struct == np.where(checked, checked_struct, unchecked_struct))
     reader.at += 1
-    values = reader.number()
+    values = reader.read_number()
     found: Ordinals = np.where(known & reader.valid, values >> 1, -1)
     return found
 
@@ -51,9 +51,12 @@ class _Heads:
         found: Bytes = self._heads[self._all, self.at]
         return found
 
-    def number(self, there: np.ndarray[Any, np.dtype[np.bool_]] | None = None) -> Ordinals:
-        """Read the field of a number where it is ``there``; where it is not valid, what is returned means nothing."""
-        here = np.ones(len(self.at), np.bool_) if there is None else there
+    def read_number(self, present: np.ndarray[Any, np.dtype[np.bool_]] | None = None) -> Ordinals:
+        """Read the field of a 32-bit number, of those pages where it is ``present``; the others do not advance.
+
+        Where the header is not ``valid``, what is returned means nothing.
+        """
+        here = np.ones(len(self.at), np.bool_) if present is None else present
         self.valid &= ~here | (self.next_byte() == _NUMBER)
         self.at += here
         value, more = np.zeros(len(self.at), np.int64), here.copy()

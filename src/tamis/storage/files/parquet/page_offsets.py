@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.core.types.bounded_decoding import unpacked_zstd
+from tamis.storage.files.parquet.compact_thrift import CODECS
 from tamis.storage.files.parquet.excerpt_file import ExcerptColumn, schema_element
 from tamis.storage.files.protocol import PAGE_ROWS
 
@@ -68,7 +69,7 @@ class Chunk(NamedTuple):
     codec: str
 
 
-class PageEdges(NamedTuple):
+class PageBoundaries(NamedTuple):
     """Where pages begin in some blocks, whose rows are numbered as if they were one."""
 
     rows: Ordinals
@@ -77,14 +78,14 @@ class PageEdges(NamedTuple):
     """For each block, the number of its first page; the number of all pages at the end."""
 
 
-def even_edges(sizes: Ordinals, page_rows: int) -> PageEdges:
+def even_boundaries(sizes: Ordinals, page_rows: int) -> PageBoundaries:
     """Return the edges in blocks of ``sizes`` rows, each of whose pages but the last has ``page_rows`` rows."""
     counts = -(-sizes // page_rows)
     blocks = np.concatenate([[0], np.cumsum(counts)])
     within = np.arange(blocks[-1]) - np.repeat(blocks[:-1], counts)
     ends = np.cumsum(sizes)
     rows = within * page_rows + np.repeat(ends - sizes, counts)
-    return PageEdges(np.append(rows, ends[-1:]), blocks)
+    return PageBoundaries(np.append(rows, ends[-1:]), blocks)
 
 
 class Pages:
@@ -132,22 +133,29 @@ class Pages:
         return a if fits else -1
 
     def excerpt_column(self, leaf: int, codec: str) -> ExcerptColumn | None:
-        """Return the description of a flat column for an excerpt; None if the library would read it as another type."""
+        """Return the description of a flat column for an excerpt.
+
+        None if the library would read it as another type, or has no name for its codec.
+        """
         if (leaf, codec) not in self._columns:
             f, said = self._flat[leaf], self._footer.schema.column(leaf)
-            element = schema_element(f.type, f.nullable, said.physical_type, said.length)
-            known = said.max_definition_level == int(f.nullable)
+            element = schema_element(self._decoded_type(f), f.nullable, said.physical_type, said.length)
+            known = said.max_definition_level == int(f.nullable) and codec in CODECS
             self._columns[leaf, codec] = (
                 ExcerptColumn(element, said.physical_type, codec) if known and element is not None else None
             )
         return self._columns[leaf, codec]
 
-    def group_by_edges(
+    def _decoded_type(self, f: pa.Field) -> pa.DataType:
+        """Return the type as which the pages of a column are decoded."""
+        return f.type
+
+    def group_by_page_boundaries(
         self, leaves: Sequence[int], blocks: Sequence[int], sizes: Ordinals
-    ) -> list[tuple[PageEdges, list[int]]]:
+    ) -> list[tuple[PageBoundaries, list[int]]]:
         """Group columns whose pages hold the same rows of these ``blocks``, which have ``sizes`` rows."""
         del blocks
-        return [(even_edges(sizes, self.rows), list(leaves))]
+        return [(even_boundaries(sizes, self.rows), list(leaves))]
 
     def is_flat(self, leaf: int) -> bool:
         return leaf in self._flat

@@ -289,7 +289,7 @@ class _Ranges:
         ref = self._source.ref
         spans: list[tuple[int, int]] = []
         for offset, length in sorted(ranges):
-            if offset < 0 or offset + length > ref.bytes:
+            if offset < 0 or length < 0 or offset + length > ref.bytes:
                 raise corrupt_part(ref, "has a footer that points outside of the file")
             if spans and offset <= spans[-1][0] + spans[-1][1]:
                 spans[-1] = (spans[-1][0], max(spans[-1][1], offset + length - spans[-1][0]))
