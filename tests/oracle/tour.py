@@ -39,12 +39,13 @@ TASKS = {"spark.sql.files.openCostInBytes": "1", "spark.sql.files.maxPartitionBy
 ADOPTED: tuple[h.History, ...] = tuple(
     (
         h.Adopt(
-            {"k": "bigint", "s": "string", "b": "double", "a": "int"},
+            {"k": "bigint", "s": "string", "b": "double", "c": "char", "a": "int"},
             source=source,
             values={
                 "k": [*range(2 * ROWS)],
                 "s": [f"k{k % 9:03}" for k in range(2 * ROWS)],
                 "b": [math.nan if k % 50 == 7 else k * 7 % 10 / 2 for k in range(2 * ROWS)],
+                "c": [f"c{k % 9:03}" for k in range(2 * ROWS)],
                 "a": [k // 50 for k in range(2 * ROWS)],
             },
             files=2,
@@ -65,13 +66,14 @@ OVER_ADOPTED = (
     ("SELECT count(*), min(k), max(k), max(b) FROM oracle_t0", EXACT),
     ("SELECT k, s FROM oracle_t0 WHERE k >= 3 AND k < 9", EXACT),
     ("SELECT s, b, a FROM oracle_t0 WHERE k IN (17, 65)", EXACT),
+    ("SELECT k FROM oracle_t0 WHERE c = 'c008'", EXACT),
     ("SELECT a, count(*) FROM oracle_t0 WHERE b > 3 GROUP BY a", EXACT),
     ("SELECT k FROM oracle_t0 ORDER BY k DESC LIMIT 3", ORDERED),
     ("SELECT count(*) FROM oracle_t0", EXACT),
     ("SELECT s FROM oracle_t0 WHERE k > 1000", EXACT),
 )
 
-FEW = ("b = 3 AND k > 60", "s = 'k003' AND k < 20", "k = 17", "k IN (17, 65)")
+FEW = ("b = 3 AND k > 60", "c = 'c008'", "s = 'k003' AND k < 20", "k = 17", "k IN (17, 65)")
 """Filters of a few rows of adopted tables, for embedded scans."""
 LAZILY = {"tamis.read.lazy": "on", "timezone": "UTC", "ansi": True}
 
