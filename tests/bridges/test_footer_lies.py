@@ -18,8 +18,7 @@ import pytest
 import tamis
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import from_arrow_type
-from tamis.storage.files.column_conversion import Names
-from tamis.storage.files.parquet.foreign_columns import ForeignLayout
+from tamis.storage.files.parquet.foreign_columns import ForeignLayout, ForeignNames
 from tamis.storage.files.parquet.foreign_statistics import bounded_leaves
 from tamis.storage.files.parquet.legacy_calendar import LegacyCalendar
 from tests.bridges.foreign_files import write_file, writer_of
@@ -217,7 +216,7 @@ def test_order_of_bounds_is_known_of_these_writers_alone(
 ) -> None:
     """INT96 has no order that the specification defines, whoever wrote it."""
     schema = Schema((Field("x", from_arrow_type(kind), id=1),))
-    layout = ForeignLayout(pa.schema([("x", kind)]), schema, Names(schema))  # type: ignore[arg-type]  # finds by name
+    layout = ForeignLayout(pa.schema([("x", kind)]), schema, ForeignNames(schema))
     metadata: Any = _Metadata(physical, writer)
     (leaf,) = bounded_leaves(metadata, layout, schema, LegacyCalendar())
     assert leaf.vouched == believed
