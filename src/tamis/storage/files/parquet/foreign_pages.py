@@ -34,9 +34,8 @@ class ForeignPages(Pages):
     """Bytes that the indexes might have saved if they had been read at first."""
 
     def _noted(self) -> tuple[int, Ordinals]:
-        return PAGE_ROWS, np.zeros(
-            0, dtype=np.int64
-        )  # a note of Tamis may be a copy: tools that rewrite a file keep notes
+        # a note of Tamis says nothing: a tool that rewrote the file may have copied it
+        return PAGE_ROWS, np.zeros(0, dtype=np.int64)
 
     def load_page_index(self, source: PartSource, saved_bytes: int) -> None:
         """Read the offset indexes, unless they are known, or cost too much beside what they could have saved so far.
