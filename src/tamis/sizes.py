@@ -38,7 +38,7 @@ class InternalSizes:
     stripe_row_bytes: int = 256
     """Bytes of a row, as Arrow data, from which a block has several ORC stripes."""
     page_index_percent: int = 12
-    """Maximum size of an adopted file's page indexes, relative to the bytes that they may save."""
+    """Maximum size of an adopted file's page indexes, in percent of the bytes that they may save."""
     piece_rows: int = 65_536
     """Rows that are decoded together."""
     sorted_batch_rows: int = 65_536

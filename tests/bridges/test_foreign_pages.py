@@ -293,7 +293,7 @@ def test_an_index_between_pages_and_bloom_filters(tmp_path: Path) -> None:
     assert read(opened(path, table), [7, 4_321], ["n", "text"], table) == {"n", "text"}
 
 
-def test_statistics_full_of_what_an_index_begins_with(tmp_path: Path) -> None:
+def test_statistics_full_of_what_an_index_begins_with() -> None:
     """The search for the first index gives up: each attempt reads the rest of the indexes."""
     hostile = b"\x19\x1c\x16\x08\x15" * 20_000 + b"\x00"
     with mock.patch("tamis.storage.files.parquet.offset_index._locations", wraps=_locations) as tried:

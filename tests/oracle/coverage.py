@@ -59,6 +59,8 @@ REMEMBERED = "scans planned before"
 """Scans of Spark whose plan was remembered from an equal scan."""
 GIVEN = "files given with the scan"
 """Scans of Spark, and plans made with join keys, whose files Java got with them and checks itself."""
+HOOKED = (PLACE, STRIPES, WINDOWS, DICTIONARIES, BY_DICTIONARY, FOREIGN_PAGES, COLLECTED, REMEMBERED, GIVEN)
+"""What a hook counts and every run must meet."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
@@ -218,18 +220,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (
-            PLACE,
-            STRIPES,
-            WINDOWS,
-            AHEAD,
-            DICTIONARIES,
-            BY_DICTIONARY,
-            FOREIGN_PAGES,
-            COLLECTED,
-            REMEMBERED,
-            GIVEN,
-        ):
+        for feature in (*HOOKED, AHEAD):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):
@@ -259,22 +250,7 @@ class Coverage:
         unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
         streams = [way for way in streams_of.FEATURES if not self.features[way]]
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
-        places = [
-            feature
-            for feature in (
-                PLACE,
-                STRIPES,
-                WINDOWS,
-                DICTIONARIES,
-                BY_DICTIONARY,
-                FOREIGN_PAGES,
-                COLLECTED,
-                REMEMBERED,
-                GIVEN,
-                *LIBRARY_FEATURES,
-            )
-            if not self.features[feature]
-        ]
+        places = [feature for feature in (*HOOKED, *LIBRARY_FEATURES) if not self.features[feature]]
         return [*pairs, *sources, *unread, *streams, *places]
 
     def as_dict(self) -> dict[str, Any]:

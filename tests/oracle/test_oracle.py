@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -18,7 +19,7 @@ import tamis
 from tamis.world import world
 from tests.conftest import IN_CI, java_problem
 from tests.oracle import history as h
-from tests.oracle.judges import Answer, compare
+from tests.oracle.judges import Answer, Judge, compare
 from tests.oracle.libraries import LibraryQuery, library_difference
 from tests.oracle.mutants import MUTANTS, ROOT
 from tests.oracle.python_answers import aggregated, ordered
@@ -63,6 +64,19 @@ def test_whole_queries_are_plain_sparks(tmp_path: Path, scale: str) -> None:
         coverage = json.loads(found.read_text())["coverage"]
         unmet = coverage["gaps"]
         assert not unmet, f"no query met: {unmet}\n{ran.stdout[-4_000:]}"
+
+
+def test_errors_of_two_rows(spark: Any) -> None:
+    """The error of either row may come first; one that no row raises may not."""
+    spark.sql("SELECT * FROM VALUES (1, 0, array(1)), (2, 200, array()) AS t(k, n, a)").createOrReplaceTempView("two")
+    table: Any = SimpleNamespace(plain=lambda step=None: "two")
+    judge = Judge(cast("Any", SimpleNamespace(spark=spark)))
+    query = Query("SELECT k FROM oracle_t0 WHERE 100 / n > 3 OR element_at(a, 1) = 34")
+    raised = {
+        error: judge.some_row_raises(error, query, [table])
+        for error in ("DIVIDE_BY_ZERO", "INVALID_ARRAY_INDEX_IN_ELEMENT_AT", "CAST_OVERFLOW")
+    }
+    assert raised == {"DIVIDE_BY_ZERO": True, "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": True, "CAST_OVERFLOW": False}
 
 
 def rows(*values: object) -> Answer:

@@ -36,7 +36,8 @@ def test_few_rows_of_files_that_spark_wrote(
     for key, value in settings.items():
         lake.spark.conf.set(key, value)
     try:
-        lake.spark.sql(f"{COLUMNS} FROM range(0, {ROWS}, 1, 1)").write.option("compression", codec).parquet(place)
+        writer = lake.spark.sql(f"{COLUMNS} FROM range(0, {ROWS}, 1, 1)").write.option("compression", codec)
+        writer.option("parquet.bloom.filter.enabled#word", str(codec == "zstd").lower()).parquet(place)
     finally:
         for key, value in before.items():
             lake.spark.conf.set(key, value)

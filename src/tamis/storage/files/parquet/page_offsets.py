@@ -79,7 +79,7 @@ class PageBoundaries(NamedTuple):
 
 
 def even_boundaries(sizes: Ordinals, page_rows: int) -> PageBoundaries:
-    """Return the edges in blocks of ``sizes`` rows, each of whose pages but the last has ``page_rows`` rows."""
+    """Return the boundaries in blocks of ``sizes`` rows, each of whose pages but the last has ``page_rows`` rows."""
     counts = -(-sizes // page_rows)
     blocks = np.concatenate([[0], np.cumsum(counts)])
     within = np.arange(blocks[-1]) - np.repeat(blocks[:-1], counts)
@@ -147,7 +147,7 @@ class Pages:
         return self._columns[leaf, codec]
 
     def _decoded_type(self, f: pa.Field) -> pa.DataType:
-        """Return the type as which the pages of a column are decoded."""
+        """Return the type to which the pages of a column are decoded."""
         return f.type
 
     def group_by_page_boundaries(
