@@ -11,7 +11,8 @@ that were measured against each other. They combine in this order:
 4. Join keys are asked for if an average part has at most ``join_spread_share`` of the column's range, or if reading
    late would save much. They narrow a scan if they are few, or cover at most ``join_covered_share`` of the range.
 5. In a part, ``engine.part_reader.lazy_choice`` reads a chunk lazily if leaders are less than ``lazy_leader_share`` of
-   its bytes and fewer than ``lazy_kept_share`` of its rows are likely to survive.
+   its bytes, fewer than ``lazy_kept_share`` of its rows are likely to survive, and the survivors of the chunk before
+   were not so scattered that ``lazy_decoded_share`` of its rows had to be decoded.
 6. In a chunk, the next legs of an AND or OR see only undecided rows if ``gather_nanos`` and its neighbours say that
    this costs less than evaluating them on all rows (``core.expr.short_circuit``).
 7. In a file, rows are read by pages if they lie on less than ``excerpt_page_share`` of them.
@@ -46,6 +47,8 @@ class CostModel:
     """Share of a chunk's bytes in leaders from which a second read does not pay. ``lazy_grid``."""
     lazy_kept_share: float = 0.25
     """Share of surviving rows from which a chunk is read whole. ``lazy_grid``."""
+    lazy_decoded_share: float = 0.75
+    """Share of a chunk's rows that followers decode for its survivors, from which it is read whole. ``lazy_grid``."""
     lazy_sparse_share: float = 1 / 256
     """Share of surviving rows below which more rows are filtered before followers are fetched. ``lazy``."""
 

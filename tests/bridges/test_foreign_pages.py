@@ -177,6 +177,16 @@ def test_a_scan_fetches_pages(tmp_path: Path) -> None:
         assert (fetched < 800_000) if index else (fetched > 10_000_000), (name, fetched)
 
 
+def test_rows_that_are_decoded_are_known_with_the_index(tmp_path: Path) -> None:
+    part = part_of(tmp_path, max_rows_per_page=PAGE)
+    ids, rows = [schema_of(WHOLE).find("long")[0].id], np.array([GROUP + 1])
+    assert part.decoded_rows(ids, rows) == GROUP
+    assert read(part, rows.tolist(), ["long"]) == {"long"}
+    assert part.decoded_rows(ids, rows) == PAGE
+    part._constants = {ids[0]: pa.scalar(1)}
+    assert part.decoded_rows(ids, rows) == 0
+
+
 def test_an_index_that_saves_little_is_not_read(tmp_path: Path) -> None:
     """It has 25 pages of each of 19 columns, and one of these is wanted."""
     part = part_of(tmp_path, max_rows_per_page=PAGE)

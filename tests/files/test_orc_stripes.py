@@ -250,3 +250,10 @@ def test_what_a_layout_says_of_a_stream_is_checked_by_decoding_it() -> None:
     with pytest.raises(CorruptData, match=REF.path):
         ExcerptReader(with_layout(longer)).read(range(7), [0])
     assert ExcerptReader(with_layout(lambda layout: layout)).read(range(7), [0])
+
+
+def test_rows_that_are_decoded_for_chosen_ones() -> None:
+    part = open_part(STORE, REF, SCHEMA)
+    for rows in ([], [0], [0, 5], [0, 100]):
+        touched = {row // 100 for row in rows}
+        assert part.decoded_rows([1], np.array(rows, dtype=np.int64)) == 100 * len(touched)

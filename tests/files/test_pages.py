@@ -227,3 +227,26 @@ def test_a_name_that_looks_like_the_end_of_the_schema() -> None:
     ref = write_part(STORE, schema, [pa.record_batch([numbers, numbers], schema=to_arrow_schema(schema))], "odd name")
     (piece,) = open_part(STORE, ref, schema).read([1, 2], [0], np.array([5 * PAGE]))
     assert piece.batch.to_pydict() == {"1": [5 * PAGE], "2": [5 * PAGE]}
+
+
+@pytest.mark.parametrize(
+    ("ids", "rows", "decoded"),
+    [
+        (FLAT, [], 0),
+        (FLAT, [STARTS[1]], PAGE),
+        (FLAT, [STARTS[1], STARTS[1] + 3 * PAGE], 2 * PAGE),
+        (FLAT, [STARTS[1] + at * PAGE for at in range(5)], SIZES[1]),  # more than half of the pages
+        (FLAT, [STARTS[2]], SIZES[2]),
+        ([1, 11], [STARTS[1]], (SIZES[1] + PAGE) // 2),  # lists have no pages
+        ([11], [STARTS[1]], SIZES[1]),
+    ],
+)
+def test_rows_that_are_decoded_for_chosen_ones(ids: list[int], rows: list[int], decoded: int) -> None:
+    part = open_part(STORE, REF, SCHEMA)
+    assert part.decoded_rows(ids, np.array(rows, dtype=np.int64)) == decoded
+
+
+def test_rows_of_other_blocks_are_left_out() -> None:
+    rows = np.array([3, STARTS[1] + 7, STARTS[1] + 9, STARTS[2] + 1], dtype=np.int64)
+    (piece,) = open_part(STORE, REF, SCHEMA).read([1], [0, 2], rows)
+    assert piece.positions.tolist() == piece.batch["1"].to_pylist() == [rows[0], rows[3]]

@@ -65,6 +65,7 @@ def test_rows_are_the_same_in_one_file_and_in_several(
     found = list(part.read(ids, range(len(SIZES)), wanted))
     expected = pa.Table.from_batches(batches()).select([{1: "n", 2: "s", 3: "m"}[i] for i in ids])
     expected = expected if rows is None else expected.take(pa.array(rows))
+    assert wanted is None or part.decoded_rows(ids, wanted) == len(wanted)
     assert np.concatenate([p.positions for p in found]).tolist() == (rows or list(range(sum(SIZES))))
     for i, name in zip(ids, expected.column_names, strict=True):
         assert [v for p in found for v in p.batch.column(str(i)).to_pylist()] == expected[name].to_pylist()

@@ -38,6 +38,7 @@ def make_part() -> tuple[ReadSpec, PartRef]:
 
 
 SPEC, REF = make_part()
+PART: Any = SimpleNamespace(block_rows=[10] * 4, cost=lambda ids, blocks: len(ids) * len(blocks))
 
 
 def run(text: str | tuple[Expr, ...], **changes: Any) -> tuple[int, ReadCounters]:
@@ -87,10 +88,17 @@ def test_the_gate_turns_eager_where_most_rows_survive() -> None:
     assert 0 < c.blocks_lazy < c.blocks_eager
     _, c = run("r > 0", lazy="auto")  # known from bounds
     assert (c.blocks_lazy, c.blocks_eager) == (0, BLOCKS)
-    _, c = run(f"r < {2**37}", lazy="auto")
-    assert (c.blocks_lazy, c.blocks_eager) == (BLOCKS, 0)
     _, c = run("r = -1", lazy="auto")
     assert (c.blocks_lazy, c.blocks_eager) == (BLOCKS, 0)
+
+
+def test_the_gate_turns_eager_where_survivors_are_on_all_pages() -> None:
+    scattered = run(f"r < {2**37}", lazy="auto")[1]  # an eighth of the rows
+    assert 0 < scattered.blocks_lazy < scattered.blocks_eager
+    clustered = run(f"r < {2**40} AND n % {SIZE} < {SIZE // 8}", lazy="auto")[1]  # as many, in the first pages
+    assert (clustered.blocks_lazy, clustered.blocks_eager) == (BLOCKS, 0)
+    rare = run("r % 50000 = 7", lazy="auto")[1]
+    assert (rare.blocks_lazy, rare.blocks_eager) == (BLOCKS, 0)
 
 
 def test_the_gate_is_eager_where_leaders_are_most_of_the_bytes() -> None:
@@ -99,15 +107,30 @@ def test_the_gate_is_eager_where_leaders_are_most_of_the_bytes() -> None:
 
 
 def test_the_gate_believes_what_it_saw_more_than_what_it_guessed() -> None:
-    part: Any = SimpleNamespace(block_rows=[10] * 4, cost=lambda ids, blocks: len(ids) * len(blocks))
-    gate = Gate("auto", part, [1], [2, 3, 4])
+    gate = Gate("auto", PART, [1], [2, 3, 4])
     gate.likely = np.array([0.6, 0.6, 0.06, 0.6])
     assert not gate.lazy([0])
-    gate.saw([0], 0, 10)  # an outlier had stretched the bounds
+    gate.saw([0], 0, 10, 0.0)  # an outlier had stretched the bounds
     assert gate.lazy([1])
-    gate.saw([1], 5, 10)
+    gate.saw([1], 5, 10, 0.5)
     assert not gate.lazy([3])
     assert gate.lazy([2])
+
+
+def test_the_gate_turns_lazy_again_when_survivors_lie_together() -> None:
+    gate = Gate("auto", PART, [1], [2, 3, 4])
+    assert gate.lazy([0])
+    gate.saw([0], 1, 10, 1.0)
+    assert not gate.lazy([1])
+    gate.saw([1], 1, 10, 0.2)
+    assert gate.lazy([2])
+
+
+def test_scattering_is_observed_only_where_lazy_reading_might_pay() -> None:
+    gate = Gate("auto", PART, [1], [2, 3, 4])
+    assert [gate.is_scattering_of_use(kept, 10) for kept in (0, 1, 9)] == [False, True, False]
+    assert not Gate("auto", PART, [1], []).is_scattering_of_use(1, 10)
+    assert not Gate("off", PART, [1], [2, 3, 4]).is_scattering_of_use(1, 10)
 
 
 UNKNOWN = Opaque(BOOLEAN, "my_udf(n)")

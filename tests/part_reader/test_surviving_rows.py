@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.engine.part_reader.surviving_rows import Survivors
+from tamis.storage.files import Piece
 
 VALUES: dict[int, Any] = {
     1: pa.array([1, None, 3, 4, 5, None, 7, 8, 9]),
@@ -19,17 +20,34 @@ VALUES: dict[int, Any] = {
     6: pa.array([True, None, False, True, True, False, None, False, True]),
 }
 
+NO_COLUMNS = pa.record_batch([pa.nulls(9)], ["none"])
+
 
 @given(st.lists(st.booleans(), min_size=9, max_size=9), st.integers(0, 4))
 def test_survivors_are_the_rows_that_are_kept(keep: list[bool], cut: int) -> None:
     rows = [at for at in range(cut, 9) if keep[at]]
     some = Survivors(np.array(keep[cut:]))
     assert some.count == len(rows)
-    assert some.of_numbers(np.arange(cut, 9)).tolist() == rows
+    chosen = np.arange(cut, 9)
+    for held in (chosen, [(cut, 9)], [(cut, 9), (9, 9)]):
+        assert some.positions(Piece(0, held, NO_COLUMNS.slice(cut))).tolist() == rows
     found = some.of_columns({i: a.slice(cut) for i, a in VALUES.items()})
     assert {i: a.to_pylist() for i, a in found.items()} == {
         i: [a[at].as_py() for at in rows] for i, a in VALUES.items()
     }
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=5), st.data())
+def test_positions_of_rows_in_runs_are_those_of_the_rows(gaps: list[tuple[int, int]], data: st.DataObject) -> None:
+    runs, at = [], 0
+    for gap, length in gaps:
+        runs.append((at + gap, at + gap + length))
+        at += gap + length
+    rows = [row for first, end in runs for row in range(first, end)]
+    keep = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    piece = Piece(0, runs, pa.record_batch([pa.nulls(len(rows))], ["x"]))
+    assert piece.positions.tolist() == rows
+    assert Survivors(np.array(keep)).positions(piece).tolist() == [r for r, k in zip(rows, keep, strict=True) if k]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 8, 9])

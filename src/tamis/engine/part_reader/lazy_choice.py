@@ -1,7 +1,10 @@
-"""The choice of lazy or eager reads per chunk: lazy loses if leaders dominate the bytes or most rows survive.
+"""The choice of lazy or eager reads per chunk.
+
+Lazy reading loses if leaders dominate the bytes, if most rows survive, or if the survivors are so scattered that nearly
+all rows of the followers are decoded.
 
 The first estimate of survivors comes from bounds. Later estimates use the observed share, scaled by the ratio
-of the bound estimates for this chunk and the last.
+of the bound estimates for this chunk and the last. Scattering is never estimated, only observed.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ MOST_BYTES = COSTS.lazy_leader_share
 """Leaders' share of bytes from which a second read for followers does not pay."""
 MOST_ROWS = COSTS.lazy_kept_share
 """Share of surviving rows from which a chunk is read whole."""
+MOST_DECODED = COSTS.lazy_decoded_share
+"""Share of the followers' rows that are decoded from which a chunk is read whole."""
 SPARSE = COSTS.lazy_sparse_share
 """Share of surviving rows below which more rows are filtered before followers are fetched."""
 _SAMPLE = 4
@@ -34,6 +39,7 @@ class Gate:
         self._mode = mode
         self._survived: float | None = None
         self._guessed = 0.0
+        self._decoded = 0.0
 
     @property
     def curious(self) -> bool:
@@ -41,6 +47,11 @@ class Gate:
         return (
             self._mode == "auto" and self.likely is None and self._survived is None and self.leader_share < MOST_BYTES
         )
+
+    def is_scattering_of_use(self, kept: int, rows: int) -> bool:
+        """Whether it matters for later chunks how scattered the ``kept`` of ``rows`` rows are."""
+        few = 0 < kept < MOST_ROWS * rows
+        return few and self._mode == "auto" and self.leader_share < MOST_BYTES
 
     @property
     def sparse(self) -> bool:
@@ -51,11 +62,14 @@ class Gate:
         """Whether to read these blocks leaders first."""
         if self._mode != "auto":
             return self._mode == "on"
-        return self.leader_share < MOST_BYTES and self._expected(chunk) < MOST_ROWS
+        return self.leader_share < MOST_BYTES and self._decoded < MOST_DECODED and self._expected(chunk) < MOST_ROWS
 
-    def saw(self, chunk: Sequence[int], kept: int, rows: int) -> None:
-        """Record that ``kept`` of the ``rows`` of these blocks survived."""
-        self._survived, self._guessed = kept / max(rows, 1), self._guess(chunk)
+    def saw(self, chunk: Sequence[int], kept: int, rows: int, decoded: float) -> None:
+        """Record that ``kept`` of the ``rows`` of these blocks survived.
+
+        ``decoded`` is the share of the followers' rows that a lazy read decodes for them.
+        """
+        self._survived, self._guessed, self._decoded = kept / max(rows, 1), self._guess(chunk), decoded
 
     def _expected(self, chunk: Sequence[int]) -> float:
         guess = self._guess(chunk)

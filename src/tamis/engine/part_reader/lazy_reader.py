@@ -43,8 +43,8 @@ from tamis.storage.object_store import open_store
 MOST_WAITING = SIZES.waiting_rows
 """Maximum number of survivors held back so that one request fetches their followers together."""
 
-SPARSE_STRIDE, CHOSEN_STRIDE, WHOLE_STRIDE = 16, 4, 4
-"""Strides read at once if few rows survive, if an index chose the rows, and if the last chunk was read whole."""
+SPARSE_STRIDE, CHOSEN_STRIDE, LATER_STRIDE = 16, 4, 4
+"""Strides read at once if few rows survive, if an index chose the rows, and after the first chunk."""
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -136,7 +136,8 @@ class _Reader:
         self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
         self._schema = to_arrow_schema(spec.schema)
         self._output_ids = {f.id for f in spec.schema}
-        self._read_whole = False
+        self._later = False
+        """Whether a chunk was read. The first one is small, for consumers that need few rows."""
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
         self._filter = ordered_conjunction(asking, spec.now_micros)
         self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
@@ -154,13 +155,11 @@ class _Reader:
         for chunk in _chunks(self._live.looked(blocks), skip, sure, self._stride, probe=probe):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
-                self._read_whole = True
             elif (few := self._few(chunk)) or not self._gate.lazy(chunk):
                 yield from self._eagerly(chunk, few=few)
-                self._read_whole = True
             else:
                 yield from self._lazily(chunk)
-                self._read_whole = False
+            self._later = True
 
     def _stride(self) -> int:
         """The number of rows to read before followers are fetched.
@@ -170,9 +169,9 @@ class _Reader:
         """
         if self._gate.sparse:
             return SPARSE_STRIDE * self._part.stride
-        if self._read_whole and not self._live.chosen:  # the first chunk is small, for consumers that need few rows
-            return WHOLE_STRIDE * self._part.stride
-        return CHOSEN_STRIDE * self._part.stride if self._live.chosen else self._part.stride
+        if self._live.chosen:
+            return CHOSEN_STRIDE * self._part.stride
+        return LATER_STRIDE * self._part.stride if self._later else self._part.stride
 
     def _few(self, chunk: Sequence[int]) -> bool:
         """Whether an index left so few rows that one read of all columns is cheaper than two reads."""
@@ -211,7 +210,7 @@ class _Reader:
 
     def _eagerly(self, chunk: list[int], *, few: bool) -> Iterator[pa.RecordBatch]:
         """Read all columns at once, then filter; ``few``: only an index's candidates, counted as lazy."""
-        kept = rows = 0
+        kept = rows = decoded = 0
         wanted = self._columns.whole
         share = self._gate.leader_share
         for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=True, share=share):
@@ -219,16 +218,18 @@ class _Reader:
             keep = self._filtered(arrays, len(piece))
             some = Survivors(keep)
             kept, rows = kept + some.count, rows + len(keep)
+            if self._gate.is_scattering_of_use(some.count, len(keep)):
+                decoded += self._part.decoded_rows(self._follower_ids, some.positions(piece))
             if some.count:
-                positions = some.of_numbers(piece.positions) if self._spec.positions else None
+                positions = some.positions(piece) if self._spec.positions else None
                 yield self._out(some.of_columns(self._returned(arrays)), some.count, positions)
-        self._gate.saw(chunk, kept, rows)
+        self._gate.saw(chunk, kept, rows, self._share(chunk, decoded))
         self._meter.blocks(read=len(chunk), lazy=len(chunk) * few, eager=len(chunk) * (not few))
 
     def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
         """Read leaders, filter, then read the followers of the surviving blocks and rows."""
-        alive: set[int] = set()
-        kept = rows = 0
+        rows = 0
+        found = [np.empty(0, np.int64)]
         starts = np.concatenate([[0], np.cumsum(self._part.block_rows)])
         waiting: list[tuple[dict[int, pa.Array], Ordinals]] = []
         for piece in self._read(self._leader_ids, chunk, self._live.of(chunk), leaders=True):
@@ -239,16 +240,23 @@ class _Reader:
                 yield from self._followed(waiting, starts)  # these rows come before the failing row
                 raise
             some = Survivors(keep)
-            kept, rows = kept + some.count, rows + len(keep)
+            rows += len(keep)
             if some.count:
-                waiting.append((some.of_columns(self._returned(arrays)), some.of_numbers(piece.positions)))
-                alive.update(np.unique(np.searchsorted(starts, waiting[-1][1], side="right") - 1).tolist())
+                found.append(some.positions(piece))
+                waiting.append((some.of_columns(self._returned(arrays)), found[-1]))
             if sum(len(p) for _, p in waiting) > MOST_WAITING:
                 yield from self._followed(waiting, starts)
                 waiting = []
         yield from self._followed(waiting, starts)
-        self._gate.saw(chunk, kept, rows)
-        self._meter.blocks(read=len(alive), lazy=len(chunk), skipped_filter=len(chunk) - len(alive))
+        survivors = np.concatenate(found)
+        alive = len(_blocks_of(survivors, starts))
+        decoded = self._part.decoded_rows(self._follower_ids, survivors)
+        self._gate.saw(chunk, len(survivors), rows, self._share(chunk, decoded))
+        self._meter.blocks(read=alive, lazy=len(chunk), skipped_filter=len(chunk) - alive)
+
+    def _share(self, chunk: list[int], decoded: int) -> float:
+        """Return the share of a chunk's rows that ``decoded`` rows are."""
+        return decoded / max(sum(self._part.block_rows[block] for block in chunk), 1)
 
     def _followed(
         self, waiting: list[tuple[dict[int, pa.Array], Ordinals]], starts: Ordinals
@@ -258,12 +266,11 @@ class _Reader:
             return
         positions = np.concatenate([p for _, p in waiting])
         leaders = {i: joined_arrays([arrays[i] for arrays, _ in waiting]) for i in waiting[0][0]}
-        blocks = [int(b) for b in np.unique(np.searchsorted(starts, positions, side="right") - 1)]
         if not self._columns.followers:
             yield self._out(leaders, len(positions), positions)
             return
         done = 0
-        for piece in self._read(self._follower_ids, blocks, positions, leaders=False):
+        for piece in self._read(self._follower_ids, _blocks_of(positions, starts), positions, leaders=False):
             size = len(piece)
             followers = self._columns.typed(self._columns.followers, piece.batch)
             leading = {i: a.slice(done, size) for i, a in leaders.items()}
@@ -315,6 +322,12 @@ class _Reader:
 
     def _shaped(self, arrays: dict[int, pa.Array], rows: int) -> pa.RecordBatch:
         return self._columns.shaped(arrays, self._schema, rows, dictionaries=self._spec.dictionaries)
+
+
+def _blocks_of(positions: Ordinals, starts: Ordinals) -> list[int]:
+    """Return the blocks that hold any of ``positions`` (ascending)."""
+    found: list[int] = np.flatnonzero(np.diff(np.searchsorted(positions, starts))).tolist()
+    return found
 
 
 def _chunks(rows: Ordinals, skip: Mask, sure: Mask, most: Callable[[], int], *, probe: bool) -> Iterator[list[int]]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tamis.core.expr.short_circuit import packed_mask
 from tamis.cost_model import COSTS
+from tamis.storage.files import Piece
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
@@ -31,9 +32,9 @@ class Survivors:
     def _indices(self) -> Ordinals:
         return np.flatnonzero(self._keep)
 
-    def of_numbers(self, numbers: Ordinals) -> Ordinals:
-        """Return their entries of ``numbers``."""
-        return numbers if self._all else numbers[self._indices]
+    def positions(self, piece: Piece) -> Ordinals:
+        """Return their positions within the part; ``piece`` holds the rows that were filtered."""
+        return piece.positions if self._all else piece.positions_of(self._indices)
 
     def of_columns(self, arrays: Mapping[int, pa.Array]) -> dict[int, pa.Array]:
         """Return their values, by index or by mask, whichever is cheaper."""

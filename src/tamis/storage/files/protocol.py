@@ -168,6 +168,20 @@ class Piece:
             return self.rows
         return np.concatenate([np.arange(first, end) for first, end in self.rows])
 
+    def positions_of(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the positions of the rows with these indices in ``batch``, without computing those of the others."""
+        if isinstance(self.rows, np.ndarray):
+            chosen: np.ndarray[Any, np.dtype[np.int64]] = self.rows[indices]
+            return chosen
+        runs = np.array(self.rows, dtype=np.int64)
+        ends = np.cumsum(runs[:, 1] - runs[:, 0])
+        shifts = runs[:, 1] - ends
+        adjacent = bool((shifts == shifts[0]).all())
+        found: np.ndarray[Any, np.dtype[np.int64]] = (
+            indices + shifts[0 if adjacent else np.searchsorted(ends, indices, side="right")]
+        )
+        return found
+
 
 class PartFile(Protocol):
     """One open data file.
@@ -210,6 +224,10 @@ class PartFile(Protocol):
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         """Return the bytes that these columns of these blocks take in the file."""
+        ...
+
+    def decoded_rows(self, columns: Sequence[int], rows: np.ndarray[Any, np.dtype[np.int64]]) -> int:
+        """Estimate how many rows of these columns are decoded in order to read ``rows`` (ascending) of them."""
         ...
 
     def statistics(self, ids: Collection[int]) -> pa.Table:

@@ -80,6 +80,10 @@ class OrcPart(SealedPart):
             found = self._decode(fields, run, [some - starts[s] for some, s in zip(taken, run, strict=True)])
             yield Piece(block, np.concatenate(taken), found)
 
+    def decoded_rows(self, columns: Sequence[int], rows: Ordinals) -> int:
+        del columns  # all of them have the same stripes
+        return int(self._stripes.rows[np.diff(np.searchsorted(rows, self._starts)) > 0].sum())
+
     def _stripes_of(self, blocks: Sequence[int]) -> Ordinals:
         first = self._first_stripes
         found = [np.arange(first[b], first[b + 1], dtype=np.int64) for b in blocks]

@@ -95,6 +95,9 @@ class ForeignParquetPart(ParquetPart):
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         return super().cost([i for i in columns if i not in self._constants], blocks)
 
+    def decoded_rows(self, columns: Sequence[int], rows: Ordinals) -> int:
+        return super().decoded_rows([i for i in columns if i not in self._constants], rows)
+
     def statistics(self, ids: Collection[int]) -> pa.Table:
         assert isinstance(self._layout, ForeignLayout)
         stored = frozenset(ids) - self._constants.keys()

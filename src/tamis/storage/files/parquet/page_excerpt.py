@@ -19,7 +19,7 @@ from tamis.storage.files.parquet.excerpt_file import ExcerptColumn, Octets, exce
 from tamis.storage.files.parquet.page_headers import HEADER_BYTES, values_per_page
 from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals, PageBoundaries, Pages
 
-WORTH = COSTS.excerpt_page_share
+EXCERPT_SHARE = COSTS.excerpt_page_share
 """Share of the pages above which whole chunks are read instead, because an excerpt costs a copy."""
 
 
@@ -38,13 +38,12 @@ class Chosen:
     @staticmethod
     def of(edges: PageBoundaries, wanted: Ordinals) -> Chosen:
         """Find the pages of ``wanted`` rows (ascending), numbered over the blocks of ``edges``."""
-        number = np.searchsorted(edges.rows, wanted, side="right") - 1
-        first = np.diff(number, prepend=-1) != 0
-        page = number[first]
+        counts = np.diff(np.searchsorted(wanted, edges.rows))
+        page = np.flatnonzero(counts)
         block = np.searchsorted(edges.blocks, page, side="right") - 1
         rows = edges.rows[page + 1] - edges.rows[page]
         skipped = edges.rows[page] - (np.cumsum(rows) - rows)
-        return Chosen(block, page, rows, wanted - skipped[np.cumsum(first) - 1])
+        return Chosen(block, page, rows, wanted - np.repeat(skipped, counts[page]))
 
     def runs(self) -> tuple[Ordinals, Ordinals]:
         """Return the first and the last page of each run of adjacent pages in a block."""
@@ -92,7 +91,7 @@ class _Table:
     @property
     def is_selective(self) -> bool:
         """Whether few enough of all pages are chosen."""
-        return len(self.chosen.page) <= WORTH * int(self.edges.blocks[-1])
+        return len(self.chosen.page) <= EXCERPT_SHARE * int(self.edges.blocks[-1])
 
     @property
     def block_rows(self) -> list[int]:

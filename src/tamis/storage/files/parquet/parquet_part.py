@@ -21,8 +21,8 @@ from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.dictionary_texts import dictionary_values, is_dictionary_text, plain_values
 from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
-from tamis.storage.files.parquet.page_excerpt import Excerpt
-from tamis.storage.files.parquet.page_offsets import Pages, runs_in
+from tamis.storage.files.parquet.page_excerpt import EXCERPT_SHARE, Excerpt
+from tamis.storage.files.parquet.page_offsets import Pages, even_boundaries, runs_in
 from tamis.storage.files.parquet.row_group_statistics import block_statistics
 from tamis.storage.files.parquet.view_types import without_views
 from tamis.storage.files.protocol import IoCounters, PartRef, Piece
@@ -129,8 +129,9 @@ class ParquetPart:
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         leaves, looked = self._layout.select(columns), self._rows
+        cuts = np.zeros(len(self._starts), np.int64) if rows is None else np.searchsorted(rows, self._starts)
+        hits = np.diff(cuts)
         if rows is not None:
-            hits = np.diff(np.searchsorted(rows, self._starts))
             blocks = [b for b in blocks if hits[b]]
             if self._pages.readable(leaves):
                 looked = np.minimum(runs_in(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
@@ -139,18 +140,32 @@ class ParquetPart:
                 runs = [(int(self._starts[b]), int(self._starts[b + 1])) for b in chunk]
                 yield Piece(chunk[0], runs, self._decode(leaves, chunk))
                 continue
-            offsets = np.cumsum(self._rows[chunk]) - self._rows[chunk]
-            cuts = [(np.searchsorted(rows, self._starts[b]), np.searchsorted(rows, self._starts[b + 1])) for b in chunk]
-            within = [
-                rows[a:z] - self._starts[b] + offset for b, (a, z), offset in zip(chunk, cuts, offsets, strict=True)
-            ]
-            taken = np.concatenate(within)
-            if len(taken):
-                yield Piece(chunk[0], np.concatenate([rows[a:z] for a, z in cuts]), self._chosen(leaves, chunk, taken))
+            found = rows[cuts[chunk[0]] : cuts[chunk[-1] + 1]]
+            if len(found) != int(hits[chunk].sum()):  # rows of other blocks, too
+                found = np.concatenate([rows[cuts[b] : cuts[b + 1]] for b in chunk])
+            skipped = self._starts[chunk] + self._rows[chunk] - np.cumsum(self._rows[chunk])
+            taken = found - np.repeat(skipped, hits[chunk])
+            yield Piece(chunk[0], found, self._chosen(leaves, chunk, taken))
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         leaves = self._layout.select(columns)
         return sum(self._pages.chunk(b, at).size for b in blocks for at in leaves)
+
+    def decoded_rows(self, columns: Sequence[int], rows: Ordinals) -> int:
+        leaves = self._layout.select(columns)
+        hit = np.diff(np.searchsorted(rows, self._starts)) > 0
+        whole = int(self._rows[hit].sum())
+        paged = [at for at in leaves if self._pages.is_flat(at)]
+        if not leaves:
+            return 0
+        if not paged or not self._pages.readable(paged):
+            return whole
+        edges = even_boundaries(self._rows, self._pages.rows)
+        touched = np.diff(np.searchsorted(rows, edges.rows)) > 0
+        if np.count_nonzero(touched) > EXCERPT_SHARE * int(np.diff(edges.blocks)[hit].sum()):
+            return whole
+        skipped = whole - int(np.diff(edges.rows)[touched].sum())
+        return whole - skipped * len(paged) // len(leaves)
 
     def statistics(self, ids: Collection[int]) -> pa.Table:
         return block_statistics(self._footer, self._layout, self._schema, ids)

@@ -73,6 +73,10 @@ class VortexPart(SealedPart):
             first_block = int(np.searchsorted(starts, part[0], side="right")) - 1
             yield Piece(first_block, part, self._decode(fields, int(part[0]), int(part[-1]) + 1, part))
 
+    def decoded_rows(self, columns: Sequence[int], rows: Ordinals) -> int:
+        del columns  # each value is found by itself
+        return len(rows)
+
     def _runs(self, fields: Sequence[Field], blocks: Sequence[int]) -> list[list[int]]:
         """Group adjacent blocks to decode together; wide blocks of several files stay alone, since joining copies."""
         if len(self._files) > 1 and self._columns.width(fields) > _JOINED_WIDTH:
