@@ -148,7 +148,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *_mutants(
         "core/stats/statistics_union.py",
         ("a segment's bound ignores unknown ones", "if pc.any(unknown).as_py() or not len(bound):", "if not len(bound):"),
-        ("a segment's place needs one part that has it", 'if piece is not None and not piece[count_name(column_id, "count")].null_count:', "if piece is not None:"),
         ("a segment's lower bound is its highest", '_outermost(bounds.lo, bounds.lo_exact, empty, "min")', '_outermost(bounds.lo, bounds.lo_exact, empty, "max")'),
     ),
     *_mutants(
@@ -252,6 +251,10 @@ MUTANTS: tuple[Mutant, ...] = (
     *_mutants(
         "engine/operations/rows/update.py",
         ("an update keeps the old row of earlier batches", "change.gone.get(ref.part_id, BitMap()) | rows", "rows"),
+    ),
+    *_mutants(
+        "storage/files/protocol.py",
+        ("positions of survivors pass over gaps", 'shifts[0 if adjacent else np.searchsorted(ends, indices, side="right")]', "shifts[0]"),
     ),
     *_mutants(
         "storage/files/column_conversion.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 
 from tests.oracle import history as h
 from tests.oracle.query import EXACT, ORDERED, SOME, Query
@@ -39,13 +40,14 @@ TASKS = {"spark.sql.files.openCostInBytes": "1", "spark.sql.files.maxPartitionBy
 ADOPTED: tuple[h.History, ...] = tuple(
     (
         h.Adopt(
-            {"k": "bigint", "s": "string", "b": "double", "c": "char", "a": "int"},
+            {"k": "bigint", "s": "string", "b": "double", "c": "char", "d": "decimal38", "a": "int"},
             source=source,
             values={
                 "k": [*range(2 * ROWS)],
                 "s": [f"k{k % 9:03}" for k in range(2 * ROWS)],
                 "b": [math.nan if k % 50 == 7 else k * 7 % 10 / 2 for k in range(2 * ROWS)],
                 "c": [f"c{k % 9:03}" for k in range(2 * ROWS)],
+                "d": [Decimal(k * 10**16 + 7) for k in range(2 * ROWS)],  # as a double, less than it is
                 "a": [k // 50 for k in range(2 * ROWS)],
             },
             files=2,
@@ -67,6 +69,7 @@ OVER_ADOPTED = (
     ("SELECT k, s FROM oracle_t0 WHERE k >= 3 AND k < 9", EXACT),
     ("SELECT s, b, a FROM oracle_t0 WHERE k IN (17, 65)", EXACT),
     ("SELECT k FROM oracle_t0 WHERE c = 'c008'", EXACT),
+    ("SELECT k, d FROM oracle_t0 WHERE d IN (490000000000000007, 630000000000000007)", EXACT),
     ("SELECT a, count(*) FROM oracle_t0 WHERE b > 3 GROUP BY a", EXACT),
     ("SELECT k FROM oracle_t0 ORDER BY k DESC LIMIT 3", ORDERED),
     ("SELECT count(*) FROM oracle_t0", EXACT),
