@@ -310,6 +310,22 @@ def test_duckdb_gets_columns_in_the_order_in_which_it_asks_for_them(worded: tami
         assert (found.schema.names, found.num_rows > 0) == (["word", "n"], True)
 
 
+def test_the_schema_is_not_built_for_each_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tamis.create(tmp_path)
+    table.append(pa.table({f"c{at}": [at] for at in range(50)}))
+    built: list[int] = []
+    schema = vars(Scan)["schema"].fget
+
+    def counted(scan: Scan) -> pa.Schema:
+        built.append(1)
+        found: pa.Schema = schema(scan)
+        return found
+
+    monkeypatch.setattr(Scan, "schema", property(counted))
+    assert table.to_duckdb().fetchall() == [tuple(range(50))]
+    assert len(built) < 10
+
+
 def test_only_texts_of_few_values_have_dictionaries(worded: tamis.Table) -> None:
     assert texts_of_few_values(worded.scan()) == {"word"}, "not CHAR, not one of many values, none inside a struct"
     batches = list(worded.scan(None, ["word", "code"]).encoded_batches())

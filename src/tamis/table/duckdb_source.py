@@ -40,12 +40,13 @@ class DuckDbDataset(TamisDataset):
         pyarrow tests texts in their plain form only.
         """
         read, left = self._narrowed(columns, filter)
-        names = read.schema.names if columns is None else list(columns)
-        if left is None and set(names).issubset(read.schema.names):
-            schema = pa.schema([read.schema.field(name) for name in names])
+        known = read.schema
+        names = known.names if columns is None else list(columns)
+        if left is None and set(names).issubset(known.names):
+            schema = pa.schema([known.field(name) for name in names])
             return _Stream(_reader(read.encoded_batches(), schema, self._encoded))
         tested = frozenset() if left is None else self._encoded & (columns_of(left) or self._encoded)
-        rows = _reader(read.encoded_batches(), read.schema, self._encoded - tested)
+        rows = _reader(read.encoded_batches(), known, self._encoded - tested)
         found = ds.Scanner.from_batches(rows, columns=columns, filter=left)
         return _Stream(_reader(found.to_reader(), found.projected_schema, self._encoded))
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from tamis.core.expr import Column, Expr
 from tamis.core.types import STRING, Array, Field, Map, Schema, Struct
-from tamis.core.types.arrow import FIELD_ID, to_arrow_field
+from tamis.core.types.arrow import to_arrow_field
 from tamis.core.types.dictionary_arrays import plain_array
-from tamis.storage.files.column_conversion import Names, convert_array, missing_column
+from tamis.storage.files.column_conversion import FieldIndex, Names, convert_array, missing_column
 from tamis.storage.files.padded_values import padded_array
 
 Arrays = Mapping[int, pa.Array]
@@ -178,20 +178,13 @@ def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
     """Zip two row-aligned arrays of the struct ``field`` that have different fields each."""
     assert isinstance(field.type, Struct)
     children = []
+    sides = [(array, FieldIndex(array.type).by_id) for array in (first, second)]
     for f in field.type.fields:
-        found = [_child(array, f.id) for array in (first, second)]
-        there = [a for a in found if a is not None]
+        # A child is raw: it ignores its parent's NULLs, but is sliced like it.
+        there = [array.field(places[f.id]) for array, places in sides if f.id in places]
         children.append(there[0] if len(there) == 1 else _zipped(f, *there))
     mask = first.is_null() if first.null_count else None
     return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in field.type.fields], mask=mask)
-
-
-def _child(struct: pa.StructArray, column_id: int) -> pa.Array | None:
-    """Return the child with this id, raw (ignoring the parent's NULLs) but sliced like the parent."""
-    at = next(
-        (n for n, f in enumerate(struct.type) if (f.metadata or {}).get(FIELD_ID) == str(column_id).encode()), None
-    )
-    return None if at is None else struct.field(at)
 
 
 def _ask(field: Field, part: Schema) -> list[int]:

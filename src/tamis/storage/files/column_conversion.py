@@ -6,7 +6,9 @@ NULL; what the target lacks is dropped; leaves are cast without loss. Only leave
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import pyarrow as pa
@@ -26,20 +28,42 @@ class Names:
 
     schema: Schema
 
-    def find(self, fields: list[pa.Field], column_id: int) -> int | None:
-        """Return the position in ``fields`` of the column with this id, or None."""
-        for at, f in enumerate(fields):
-            if _id_of(f) == column_id:
-                return at
+    def positions(self, source: Iterable[pa.Field], wanted: Iterable[Field]) -> list[int | None]:
+        """Return the position in ``source`` of each wanted column, or None."""
+        fields = FieldIndex(source)
+        return [self.position(fields, f.id) for f in wanted]
+
+    def position(self, fields: FieldIndex, column_id: int) -> int | None:
+        """Return the position of the column with this id, or None."""
+        found = fields.by_id.get(column_id)
         known = self.schema.by_id.get(column_id)
-        if known is None:
-            return None
-        return next((at for at, f in enumerate(fields) if _id_of(f) is None and f.name == known.name), None)
+        return found if found is not None or known is None else fields.without_id.get(known.name)
 
 
-def _id_of(field: pa.Field) -> int | None:
-    text = (field.metadata or {}).get(FIELD_ID)
-    return None if text is None else int(text)
+class FieldIndex:
+    """The positions of fields by id and by name; the first of several."""
+
+    def __init__(self, fields: Iterable[pa.Field]) -> None:
+        self.by_id: dict[int, int] = {}
+        self.by_name: dict[str, int] = {}
+        self.without_id: dict[str, int] = {}
+        self._names: list[str] = []
+        for at, f in enumerate(fields):
+            text = (f.metadata or {}).get(FIELD_ID)
+            if text is None:
+                self.without_id.setdefault(f.name, at)
+            else:
+                self.by_id.setdefault(int(text), at)
+            self.by_name.setdefault(f.name, at)
+            self._names.append(f.name)
+
+    @cached_property
+    def by_lower_name(self) -> dict[str, list[int]]:
+        """All positions by the name in lower case."""
+        found: dict[str, list[int]] = {}
+        for at, name in enumerate(self._names):
+            found.setdefault(name.lower(), []).append(at)
+        return found
 
 
 def convert_array(array: pa.Array, target: Field, names: Names) -> pa.Array:
@@ -49,8 +73,8 @@ def convert_array(array: pa.Array, target: Field, names: Names) -> pa.Array:
     """
     match target.type:
         case Struct(fields):
-            source = list(array.type)
-            children = [_child(array, names.find(source, f.id), f, names) for f in fields]
+            places = names.positions(array.type, fields)
+            children = [_child(array, at, f, names) for f, at in zip(fields, places, strict=True)]
             return _struct(array, children, [to_arrow_field(f) for f in fields])
         case Array(element):
             array = plain_list(array)

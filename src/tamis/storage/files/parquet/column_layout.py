@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -19,8 +19,11 @@ class Layout:
     """
 
     def __init__(self, file_schema: pa.Schema, schema: Schema) -> None:
-        self.leaves: list[tuple[int, ...]] = [path for f in file_schema for path in _leaves(f, (), schema.fields)]
-        self.top: list[int] = [_identify(f, schema.fields)[0] for f in file_schema]
+        known = _identified(file_schema, schema.fields)
+        self.leaves: list[tuple[int, ...]] = [
+            path for f, one in zip(file_schema, known, strict=True) for path in _leaves(f, (), one)
+        ]
+        self.top: list[int] = [column_id for column_id, _ in known]
 
     def select(self, ids: Collection[int]) -> list[int]:
         """Return the leaves at or below these ids; maps are always read whole."""
@@ -40,7 +43,7 @@ class Layout:
         match target.type:
             case Struct(fields):
                 source = list(array_type)
-                places = [(f, names.find(source, f.id)) for f in fields]
+                places = zip(fields, names.positions(source, fields), strict=True)
                 kept = tuple(self.prune(f, source[at].type, names) for f, at in places if at is not None)
                 return replace(target, type=Struct(kept))
             case Array(element):
@@ -71,29 +74,43 @@ def _leaf_fields(f: pa.Field, path: str, element: bool) -> Iterator[tuple[str, p
 UNKNOWN = -1
 
 
-def _identify(f: pa.Field, known: tuple[Field, ...]) -> tuple[int, tuple[Field, ...]]:
-    """Return the id of a field of the file and the schema fields below it."""
-    text = (f.metadata or {}).get(FIELD_ID)
-    match = next((k for k in known if (k.id == int(text) if text else k.name == f.name)), None)
-    if match is None:
-        return (int(text) if text else UNKNOWN), ()
-    return match.id, match.type.children
+_Identified = tuple[int, tuple[Field, ...]]
+"""The id of a field of the file, and the schema fields below it."""
 
 
-def _leaves(f: pa.Field, above: tuple[int, ...], known: tuple[Field, ...]) -> Iterator[tuple[int, ...]]:
-    column_id, below = _identify(f, known)
+def _identified(fields: Iterable[pa.Field], known: tuple[Field, ...]) -> list[_Identified]:
+    """Find sibling fields of the file among the schema's: by id, or by name if they have none."""
+    by_id = {k.id: k for k in reversed(known)}
+    by_name = {k.name: k for k in reversed(known)}
+    found: list[_Identified] = []
+    for f in fields:
+        text = (f.metadata or {}).get(FIELD_ID)
+        match = by_id.get(int(text)) if text else by_name.get(f.name)
+        if match is None:
+            found.append((int(text) if text else UNKNOWN, ()))
+        else:
+            found.append((match.id, match.type.children))
+    return found
+
+
+def _leaves(f: pa.Field, above: tuple[int, ...], found: _Identified) -> Iterator[tuple[int, ...]]:
+    column_id, below = found
     path = (*above, column_id)
     if pa.types.is_struct(f.type):
         if not below:  # VARIANT: two leaves, one column
             yield from (path for _ in f.type)
             return
-        for child in f.type:
-            yield from _leaves(child, path, below)
+        for child, one in zip(f.type, _identified(f.type, below), strict=True):
+            yield from _leaves(child, path, one)
     elif pa.types.is_map(f.type):
-        inner = [*_leaves(f.type.key_field, path, below), *_leaves(f.type.item_field, path, below)]
+        pair = f.type.key_field, f.type.item_field
+        inner = [
+            p for child, one in zip(pair, _identified(pair, below), strict=True) for p in _leaves(child, path, one)
+        ]
         everything = tuple(dict.fromkeys(i for p in inner for i in p))
         yield from (everything for _ in inner)
     elif pa.types.is_list(f.type):
-        yield from _leaves(f.type.value_field, path, below)
+        (one,) = _identified([f.type.value_field], below)
+        yield from _leaves(f.type.value_field, path, one)
     else:
         yield path

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.core.types import Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID
 from tamis.storage.commit_log import Source
-from tamis.storage.files.column_conversion import Names
+from tamis.storage.files.column_conversion import FieldIndex, Names
 from tamis.storage.files.parquet.column_layout import UNKNOWN, Layout
 
 
@@ -28,13 +28,9 @@ class ForeignNames(Names):
     exact: bool = False
     """Whether a name that differs in case is another one, as in Iceberg's name mappings."""
 
-    def find(self, fields: list[pa.Field], column_id: int) -> int | None:
-        return self.find_among(_FieldIndex(fields), column_id)
-
-    def find_among(self, fields: _FieldIndex, column_id: int) -> int | None:
-        """Return the position of the column's field, or None."""
+    def position(self, fields: FieldIndex, column_id: int) -> int | None:
         if self.by_id:
-            return fields.by_id.get(str(column_id).encode())
+            return fields.by_id.get(column_id)
         name = self.column_names.get(column_id)
         if name is None:
             known = self.schema.by_id.get(column_id)
@@ -46,21 +42,6 @@ class ForeignNames(Names):
             return found
         near = fields.by_lower_name.get(name.lower(), [])
         return near[0] if len(near) == 1 else None
-
-
-class _FieldIndex:
-    """The positions of fields by id, by name, and by their names in lower case; the first of several."""
-
-    def __init__(self, fields: list[pa.Field]) -> None:
-        self.by_id: dict[bytes, int] = {}
-        self.by_name: dict[str, int] = {}
-        self.by_lower_name: dict[str, list[int]] = {}
-        for at, f in enumerate(fields):
-            field_id = (f.metadata or {}).get(FIELD_ID)
-            if field_id is not None:
-                self.by_id.setdefault(field_id, at)
-            self.by_name.setdefault(f.name, at)
-            self.by_lower_name.setdefault(f.name.lower(), []).append(at)
 
 
 def foreign_names(source: Source, schema: Schema, found: pa.Schema) -> ForeignNames:
@@ -117,9 +98,7 @@ class ForeignLayout(Layout):
 def _matched(found: list[pa.Field], known: tuple[Field, ...], names: ForeignNames) -> list[Field | None]:
     """Return the schema's field for each field of the file, or None."""
     matched: list[Field | None] = [None] * len(found)
-    fields = _FieldIndex(found)
-    for one in known:
-        at = names.find_among(fields, one.id)
+    for one, at in zip(known, names.positions(found, known), strict=True):
         if at is not None:
             matched[at] = one
     return matched
