@@ -67,7 +67,7 @@ def delta_schema(
         LOCAL_TIMES: any(f.type == TIMESTAMP_NTZ for _, f in schema.walk()),
     }
     every = [*features, *(name for name, needs in needed.items() if needs and name not in features)]
-    misnamed = tuple(schema.path_text(f) for _, f in schema.walk() if _misnamed(schema, f, physical[f.id], live))
+    misnamed = _misnamed(schema, physical, live)
     written = _SchemaWriter(physical, mapped, changes).struct(schema.fields)
     return DeltaSchema(written, physical, mapped, tuple(every), misnamed)
 
@@ -115,16 +115,26 @@ def _place(schema: Schema, field: Field) -> tuple[int, str]:
     return (path[-2] if len(path) > 1 else 0, field.name.lower())
 
 
-def _misnamed(schema: Schema, field: Field, name: str, live: Sequence[Schema]) -> bool:
-    """Return whether a reader by ``name`` reads another column than ``field`` in some live file, or none."""
-    outer = _place(schema, field)[0]
+def _place_owners(live: Sequence[Schema]) -> dict[tuple[int, str], set[int]]:
+    """Return the ids of the columns that are at each place in some live file."""
+    owners: dict[tuple[int, str], set[int]] = {}
     for older in live:
-        mine = older.by_id.get(field.id)
-        if mine is not None and mine.name != name:
-            return True
-        if any(f.id != field.id and _place(older, f) == (outer, name.lower()) for _, f in older.walk()):
-            return True
-    return False
+        for _, f in older.walk():
+            owners.setdefault(_place(older, f), set()).add(f.id)
+    return owners
+
+
+def _misnamed(schema: Schema, physical: Mapping[int, str], live: Sequence[Schema]) -> tuple[str, ...]:
+    """Return the fields whose physical name is that of another column, or of none, in some live file."""
+    owners = _place_owners(live)
+    found = []
+    for _, field in schema.walk():
+        name = physical[field.id]
+        others = owners.get((_place(schema, field)[0], name.lower()), set()) - {field.id}
+        renamed = any(field.id in old.by_id and old.by_id[field.id].name != name for old in live)
+        if others or renamed:
+            found.append(schema.path_text(field))
+    return tuple(found)
 
 
 def _physical(schema: Schema, live: Sequence[Schema], before: Mapping[int, str]) -> dict[int, str]:
@@ -134,10 +144,7 @@ def _physical(schema: Schema, live: Sequence[Schema], before: Mapping[int, str])
     """
     found: dict[int, str] = {}
     taken: set[tuple[int, str]] = set()
-    owners: dict[tuple[int, str], set[int]] = {}
-    for old in live:
-        for _, f in old.walk():
-            owners.setdefault(_place(old, f), set()).add(f.id)
+    owners = _place_owners(live)
     walked = [(path[-2] if len(path) > 1 else 0, f) for path, f in schema.walk()]
     for outer, field in sorted(walked, key=lambda at: at[1].id not in before):
         in_files = [old.by_id[field.id].name for old in reversed(live) if field.id in old.by_id]

@@ -11,6 +11,7 @@ from tamis.bridges.sources.declared_texts import declared_type, with_declared_te
 from tamis.core.schema.widening import type_widens
 from tamis.core.types import NO_ID, STRING, Array, DataType, Decimal, Field, Map, Schema, String, Struct
 from tamis.core.types.logical import type_from_json
+from tamis.core.types.sibling_fields import Siblings
 from tamis.errors import CorruptData, InvalidInput
 
 FIRST_OWN_ID = 2**28
@@ -60,7 +61,8 @@ def delta_schema(
         reader = _Reader(mode != "none")
         fields = tuple(reader.field(f) for f in json.loads(metadata["schemaString"])["fields"])
         above = max(FIRST_OWN_ID if mode != "none" else 0, highest, previous.highest_id() if previous else 0)
-        kept = tuple(_numbered(f, previous.fields if previous else ()) for f in fields)
+        before = Siblings(previous.fields if previous else ())
+        kept = tuple(_numbered(f, before) for f in fields)
         schema = Schema(kept).assign_ids(above)
         names, places = reader.named(schema)
         tops = {p.field.name: p for p in places if len(p.physical) == 1}
@@ -184,9 +186,9 @@ def _text_type(metadata: Mapping[str, Any], name: str) -> DataType:
     return with_declared_texts(STRING, declared_type(metadata))
 
 
-def _numbered(f: Field, before: tuple[Field, ...]) -> Field:
+def _numbered(f: Field, before: Siblings) -> Field:
     """Return the field with the ids that ``before`` has for what has none: by id, else by name and kind."""
-    old = next((o for o in before if (o.id == f.id if f.id != NO_ID else o.name == f.name)), None)
+    old = before.same_as(f)
     if old is not None and f.id == NO_ID and not _reads_as(old.type, f.type):
         old = None  # another column under the name, which came with an overwrite
     identifier = f.id if f.id != NO_ID or old is None else old.id
@@ -194,7 +196,7 @@ def _numbered(f: Field, before: tuple[Field, ...]) -> Field:
     if not children:
         return replace(f, id=identifier)
     inside = old.type.children if old is not None and type(old.type) is type(f.type) else ()
-    below = tuple(_numbered_child(f.type, child, inside) for child in children)
+    below = _numbered_children(f.type, inside)
     data_type: DataType = Struct(below)
     if isinstance(f.type, Array):
         data_type = Array(below[0])
@@ -209,8 +211,12 @@ def _reads_as(old: DataType, new: DataType) -> bool:
     return type(old) is type(new) if old.children or new.children else old == new or type_widens(old, new)
 
 
-def _numbered_child(above: DataType, child: Field, before: tuple[Field, ...]) -> Field:
-    if isinstance(above, Struct) or child.id == NO_ID:
-        return _numbered(child, before)
-    by_name = tuple(replace(o, id=child.id) for o in before if o.name == child.name)
-    return _numbered(child, by_name)
+def _numbered_children(above: DataType, before: tuple[Field, ...]) -> tuple[Field, ...]:
+    if isinstance(above, Struct):
+        known = Siblings(before)
+        return tuple(_numbered(child, known) for child in above.children)
+    found = []
+    for child in above.children:
+        named = before if child.id == NO_ID else [replace(o, id=child.id) for o in before if o.name == child.name]
+        found.append(_numbered(child, Siblings(named)))
+    return tuple(found)

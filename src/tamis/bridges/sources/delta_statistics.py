@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from tamis.bridges.sources.delta_schema import Place
+from tamis.bridges.sources.struct_fields import StructFields
 from tamis.bridges.sources.text_bounds import above_cut_text
 from tamis.core.stats.statistics_columns import bound_name, count_name, has_bounds
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, String, Struct
@@ -40,12 +41,12 @@ def file_statistics(files: pa.Table, places: Sequence[Place]) -> dict[str, pa.Ar
     leaves = [p for p in places if not isinstance(p.field.type, Struct)]
     texts = _array(files["stats"])
     slices = [texts.slice(at, _AT_ONCE) for at in range(0, max(len(texts), 1), _AT_ONCE)]
-    parsed = pa.concat_arrays([_parsed_json(each, leaves) for each in slices])
-    typed = _array(files["stats_parsed"]) if "stats_parsed" in files.column_names else None
+    parsed = StructFields(pa.concat_arrays([_parsed_json(each, leaves) for each in slices]))
+    typed = StructFields(_array(files["stats_parsed"])) if "stats_parsed" in files.column_names else None
 
     def leaf(*path: str) -> pa.Array:
-        found = _leaf(parsed, path)
-        other = None if typed is None else _leaf(typed, path)
+        found = parsed.leaf(path)
+        other = None if typed is None else typed.leaf(path)
         return found if other is None else _either(found, other, len(files))
 
     rows = _counted(leaf("numRecords"), len(files))
@@ -162,15 +163,6 @@ def _either(one: pa.Array | None, other: pa.Array, rows: int) -> pa.Array:
     if pa.types.is_string(one.type):  # dates and times are text in JSON
         return pc.coalesce(_cast(one, other.type), other)
     return pc.coalesce(one, _cast(other, one.type))
-
-
-def _leaf(struct: pa.Array, path: Sequence[str]) -> pa.Array | None:
-    found = struct
-    for name in path:
-        if not pa.types.is_struct(found.type) or found.type.get_field_index(name) < 0:
-            return None
-        found = pc.struct_field(found, name)
-    return None if pa.types.is_nested(found.type) else found
 
 
 def _array(column: pa.ChunkedArray) -> pa.Array:

@@ -18,6 +18,7 @@ from tamis.core.schema.migration_rules import migration_violations
 from tamis.core.schema.migration_types import from_fields
 from tamis.core.types import NO_ID, Field, Schema, Struct
 from tamis.core.types.logical import with_children
+from tamis.core.types.sibling_fields import Siblings
 from tamis.errors import IncompatibleSchema, InvalidInput, SchemaFenced
 
 Memory = tuple[Dropped, ...]
@@ -130,18 +131,13 @@ def resolve_ids(asked: Schema, current: Schema | None, dropped: Memory, highest_
     names: dict[int, dict[str, int]] = {}
     for gone in dropped:
         names.setdefault(gone.parent, {})[gone.name] = gone.id
-    fields = tuple(_resolve(f, current.fields if current else (), names, 0, (f.name,)) for f in asked)
+    before = Siblings(current.fields if current else ())
+    fields = tuple(_resolve(f, before, names, 0, (f.name,)) for f in asked)
     return replace(asked, fields=fields).assign_ids(highest_id)
 
 
-def _resolve(
-    f: Field, before: tuple[Field, ...], gone: dict[int, dict[str, int]], parent: int, path: tuple[str, ...]
-) -> Field:
-    old = (
-        next((o for o in before if o.id == f.id), None)
-        if f.id != NO_ID
-        else next((o for o in before if o.name == f.name), None)
-    )
+def _resolve(f: Field, before: Siblings, gone: dict[int, dict[str, int]], parent: int, path: tuple[str, ...]) -> Field:
+    old = before.same_as(f)
     deleted = gone.get(parent, {})
     dotted = ".".join(path)
     if old is None and (f.id in deleted.values() if f.id != NO_ID else f.name in deleted):
@@ -165,11 +161,12 @@ def _resolve(
         return f if old is None else _kept(f, old)
     below = old.type.children if old is not None and type(old.type) is type(f.type) else ()
     if isinstance(f.type, Struct):
-        inner = tuple(_resolve(c, below, gone, old.id if old else NO_ID, (*path, c.name)) for c in children)
+        known = Siblings(below)
+        inner = tuple(_resolve(c, known, gone, old.id if old else NO_ID, (*path, c.name)) for c in children)
     else:
         pairs = zip(children, below or (None,) * len(children), strict=True)
         inner = tuple(
-            _resolve(replace(c, id=o.id if o else NO_ID), (o,) if o else (), gone, NO_ID, (*path, c.name))
+            _resolve(replace(c, id=o.id if o else NO_ID), Siblings((o,) if o else ()), gone, NO_ID, (*path, c.name))
             for c, o in pairs
         )
     made = replace(f, type=with_children(f.type, inner))

@@ -6,6 +6,7 @@ places is NULL, which means unknown; so is a place that is listed twice. What is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,19 @@ MOST_PLACES = max(SIZES.map_keys, 8)
 """Largest number of places in the union of several pieces."""
 
 
-def placed_ids(table: pa.Table) -> list[int]:
-    """Return the ids of the columns that have statistics of places."""
-    suffix = f"|{PLACES}"
-    heads = (name.removesuffix(suffix) for name in table.column_names if name.endswith(suffix))
-    return [int(head) for head in heads if head.isascii() and head.isdecimal()]
-
-
-def placed_names(table: pa.Table, column_id: int) -> list[str]:
-    """Return the names of the column's statistics of places."""
-    own = (name for name in table.column_names if name.startswith(f"{column_id}|"))
-    return [name for name in own if (kind := name.rpartition("|")[2]).startswith(PLACED) or kind in (PLACES, LISTED)]
+def placed_names(table: pa.Table) -> dict[int, list[str]]:
+    """Return the names of the statistics of places, by the id of the column, of all columns that list places."""
+    found: dict[int, list[str]] = {}
+    listing: set[int] = set()
+    for name in table.column_names:
+        head, _, rest = name.partition("|")
+        kind = rest.rpartition("|")[2]
+        if not (head.isascii() and head.isdecimal() and (kind.startswith(PLACED) or kind in (PLACES, LISTED))):
+            continue
+        found.setdefault(int(head), []).append(name)
+        if rest == PLACES:
+            listing.add(int(head))
+    return {column_id: names for column_id, names in found.items() if column_id in listing}
 
 
 def placed_name(name: str) -> str:
@@ -43,7 +46,8 @@ def placed_name(name: str) -> str:
 class PlaceTables:
     """The statistics of the places of one element or value, decoded once for all places."""
 
-    def __init__(self, table: pa.Table, column_id: int) -> None:
+    def __init__(self, table: pa.Table, column_id: int, names: Sequence[str]) -> None:
+        """Decode the statistics ``names`` of one column (see ``placed_names``)."""
         self._id, self._rows = column_id, len(table)
         self._places = _lists(table, count_name(column_id, PLACES), pa.string())
         self._listed = _flags(table, count_name(column_id, LISTED))
@@ -51,7 +55,7 @@ class PlaceTables:
             self._listed &= self._places.known & self._places.all_differ()
         self._found: dict[str, _Lists] = {}
         """The lists of each statistic, by the name that it has in the statistics of columns."""
-        for name in placed_names(table, column_id) if self._places is not None else ():
+        for name in names if self._places is not None else ():
             head, _, kind = name.rpartition("|")
             found = _lists(table, name) if kind.startswith(PLACED) else None
             if found is not None:

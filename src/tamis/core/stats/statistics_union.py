@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.stats.columns import value_sets
-from tamis.core.stats.place_tables import PlaceTables, placed_ids, placed_name, placed_names
+from tamis.core.stats.place_tables import PlaceTables, placed_name, placed_names
 from tamis.core.stats.statistics_columns import (
     COUNTS,
     HI_EXACT,
@@ -32,7 +32,7 @@ def union_statistics(table: pa.Table) -> pa.Table:
     """Return one row of statistics columns for all rows of a manifest (with its column ``rows``)."""
     decoder = Decoder(table)
     columns = {name: array for column_id in decoder.ids() for name, array in _column(decoder, column_id)}
-    columns |= {name: array for column_id in placed_ids(table) for name, array in _placed(table, column_id)}
+    columns |= {name: array for item in placed_names(table).items() for name, array in _placed(table, *item)}
     return pa.table(columns) if columns else pa.table({"_": [None]}).select([])
 
 
@@ -83,13 +83,13 @@ def _total(counts: pa.Int64Array) -> pa.Array:
     return pa.array([None if counts.null_count else pc.sum(counts, min_count=0).as_py()], pa.int64())
 
 
-def _placed(table: pa.Table, column_id: int) -> Iterator[tuple[str, pa.Array]]:
+def _placed(table: pa.Table, column_id: int, names: list[str]) -> Iterator[tuple[str, pa.Array]]:
     """Yield the union of the statistics of single positions and keys: of the places that are known in all pieces."""
     if table.num_rows == 1:
-        yield from ((name, table.column(name).combine_chunks()) for name in placed_names(table, column_id))
+        yield from ((name, table.column(name).combine_chunks()) for name in names)
         return
     found: dict[str, dict[str, pa.Array]] = {}
-    tables = PlaceTables(table, column_id)
+    tables = PlaceTables(table, column_id, names)
     places, listed = tables.candidates()
     for place in places:
         piece = tables.at(place)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from tamis.core.stats.columns.bounds import cut_high, cut_low
 from tamis.core.stats.columns.clustering_tuples import Edges, order_edges
 from tamis.core.stats.columns.value_sets import is_listable
 from tamis.core.stats.json_paths.path_evidence import PathTable
-from tamis.core.stats.place_tables import PlaceTables
+from tamis.core.stats.place_tables import PlaceTables, placed_names
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.stats.statistics_decoding import Decoder
 from tamis.core.types import DOUBLE, FLOAT, INTEGER, VARIANT, Array, DataType, Field, Map, Schema
@@ -110,14 +110,21 @@ class TableEvidence:
 
     def places(self, ids: tuple[int, ...]) -> list[str]:
         """Return the positions or keys of the element or value at the end of ``ids`` that pieces list."""
-        return PlaceTables(self._table, ids[-1]).candidates()[0]
+        return self._place_tables(ids[-1]).candidates()[0]
+
+    def _place_tables(self, column_id: int) -> PlaceTables:
+        return PlaceTables(self._table, column_id, self._place_names.get(column_id, ()))
+
+    @cached_property
+    def _place_names(self) -> dict[int, list[str]]:
+        return placed_names(self._table)
 
     def _place(self, ids: tuple[int, ...], place: str) -> ColumnEvidence | None:
         path = self._path(ids)
         held = [at for at, field in enumerate(path or ()) if isinstance(field.type, Array | Map)]
         if path is None or len(held) != 1 or held[0] == len(path) - 1:
             return None
-        found = PlaceTables(self._table, ids[-1]).at(place)
+        found = self._place_tables(ids[-1]).at(place)
         if found is None:
             return None
         stored = self._stored(path[-1], Decoder(found), repeated=True)

@@ -202,7 +202,7 @@ class _Reader:
 
     def _whole(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
         """Yield all rows without a test."""
-        wanted = [f for f in self._columns.whole if any(f.id == o.id for o in self._spec.schema)]
+        wanted = [f for f in self._columns.whole if f.id in self._output_ids]
         for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False):
             positions = piece.positions if self._spec.positions else None
             yield self._out(self._columns.typed(wanted, piece.batch), len(piece), positions)

@@ -144,15 +144,10 @@ def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
 
 
 def _evidence(segment: Segment) -> pa.Table:
-    facts = pa.table(
-        {"rows": pa.array([segment.rows], pa.int64()), "schema_id": pa.array([segment.schema_id], pa.int32())}
-    )
-    if segment.statistics is not None:
-        union = segment.statistics.table
-        for name in union.column_names:
-            if name not in facts.column_names:
-                facts = facts.append_column(name, union.column(name))
-    return facts
+    facts = {"rows": pa.array([segment.rows], pa.int64()), "schema_id": pa.array([segment.schema_id], pa.int32())}
+    union = None if segment.statistics is None else segment.statistics.table
+    known = {} if union is None else dict(zip(union.column_names, union.columns, strict=True))
+    return pa.table(facts | {name: column for name, column in known.items() if name not in facts})
 
 
 def _touched_evidence(store: Store, base: Snapshot, theirs: Commit, touched: set[str]) -> pa.Table:

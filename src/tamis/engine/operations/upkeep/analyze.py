@@ -190,8 +190,9 @@ def _land(store: Store, rows: Mapping[str, pa.Table], read: int) -> tuple[Snapsh
         found = stack_tables([rows[part_id].append_column("_", pa.array([True])) for part_id in old]).drop_columns(
             ["_"]
         )
-        for name in found.column_names:
-            manifest = manifest.append_column(name, found[name])
+        # Each append_column copies the list of all columns.
+        fields = pa.schema([*manifest.schema, *found.schema], manifest.schema.metadata)
+        manifest = pa.Table.from_arrays([*manifest.columns, *found.columns], schema=fields)
         manifest = manifest.append_column(ANALYZED, pa.repeat(pa.scalar(True), len(manifest)))
         names = dict(zip(old, manifest["part_id"].to_pylist(), strict=True))
         add, remove = renamed_covers(now, store, names)
