@@ -41,6 +41,8 @@ class InternalSizes:
     """Maximum size of an adopted file's page indexes, in percent of the bytes that they may save."""
     piece_rows: int = 65_536
     """Rows that are decoded together."""
+    decoded_values: int = 250_000
+    """Values of columns that are decoded at once where only some rows of them are wanted; at least one column."""
     sorted_batch_rows: int = 65_536
     """Rows of the sorter's output batches."""
     sort_step_rows: int = 8_192

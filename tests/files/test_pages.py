@@ -2,6 +2,7 @@
 
 import base64
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +28,9 @@ from tamis.core.types import (
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import CorruptData
 from tamis.storage.files import PAGE_ROWS, PartRef, open_part
-from tamis.storage.files.parquet import page_offsets
+from tamis.storage.files.parquet import page_excerpt, page_offsets, parquet_part
 from tamis.storage.files.parquet.page_excerpt import Excerpt
+from tamis.storage.files.parquet.parquet_part import ParquetPart
 from tamis.storage.object_store.lru_cache import LruCache
 from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
@@ -250,3 +252,35 @@ def test_rows_of_other_blocks_are_left_out() -> None:
     rows = np.array([3, STARTS[1] + 7, STARTS[1] + 9, STARTS[2] + 1], dtype=np.int64)
     (piece,) = open_part(STORE, REF, SCHEMA).read([1], [0, 2], rows)
     assert piece.positions.tolist() == piece.batch["1"].to_pylist() == [rows[0], rows[3]]
+
+
+@pytest.mark.parametrize(("rows", "by_pages"), [([1024, 4112], True), (list(range(0, 11286, 3)), False)])
+def test_columns_are_decoded_a_few_at_a_time(
+    rows: list[int], *, by_pages: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[int] = []
+    original = page_excerpt._decoded
+
+    def counted(columns: Any, *rest: Any) -> Any:
+        decoded.append(len(columns))
+        return original(columns, *rest)
+
+    monkeypatch.setattr(page_excerpt, "_decoded", counted)
+    for module in (page_excerpt, parquet_part):
+        monkeypatch.setattr(module, "DECODED_VALUES", 1)
+    for ids in (FLAT, [f.id for f in SCHEMA]):
+        found, _ = read(ids, rows)
+        for i in ids:
+            expected = WHOLE.column(SCHEMA.by_id[i].name).take(pa.array(rows))
+            assert str(found[str(i)].to_pylist()) == str(expected.to_pylist())
+    assert set(decoded) == ({1} if by_pages else set())
+
+
+def test_leaves_of_one_column_stay_together() -> None:
+    part = open_part(STORE, REF, SCHEMA)
+    assert isinstance(part, ParquetPart)
+    leaves = part._layout.select([1, 13, 2])
+    assert list(part._layout.batches(leaves, 1)) == [[leaves[0]], [leaves[1]], leaves[2:]]
+    assert len(leaves) == 4
+    assert list(part._layout.batches(leaves, 2)) == [leaves[:2], leaves[2:]]
+    assert list(part._layout.batches([], 2)) == []

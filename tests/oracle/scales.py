@@ -8,6 +8,7 @@ SMALL = {
     "wide_block_rows": 16,
     "page_rows": 4,
     "page_index_percent": 10_000,
+    "decoded_values": 64,
     "stripe_rows": 5,
     "stripe_row_bytes": 1,
     "piece_rows": 7,

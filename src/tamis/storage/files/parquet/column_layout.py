@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -34,6 +34,17 @@ class Layout:
         """Return the ids of the top-level columns that contain these leaves, in the file's order."""
         chosen = {self.leaves[at][0] for at in leaves}
         return [i for i in self.top if i in chosen]
+
+    def batches(self, leaves: Sequence[int], most: int) -> Iterator[list[int]]:
+        """Cut leaves (ascending) into lists of about ``most``, between top-level columns."""
+        batch: list[int] = []
+        for at in leaves:
+            if batch and len(batch) >= most and self.leaves[at][0] != self.leaves[batch[-1]][0]:
+                yield batch
+                batch = []
+            batch.append(at)
+        if batch:
+            yield batch
 
     def prune(self, target: Field, array_type: pa.DataType, names: Names) -> Field:
         """Return ``target`` with only the struct fields that ``array_type`` has.

@@ -6,7 +6,7 @@ pages end at other rows are decoded apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.cost_model import COSTS
+from tamis.sizes import SIZES
 from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
 from tamis.storage.files.parquet.excerpt_file import ExcerptColumn, Octets, excerpt_file, open_excerpt
 from tamis.storage.files.parquet.page_headers import HEADER_BYTES, values_per_page
@@ -21,6 +22,8 @@ from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals, PageBounda
 
 EXCERPT_SHARE = COSTS.excerpt_page_share
 """Share of the pages above which whole chunks are read instead, because an excerpt costs a copy."""
+
+DECODED_VALUES = SIZES.decoded_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +209,22 @@ class Excerpt:
             together = [c for c in table.columns if len(c.groups) == 1]
             apart = [c for c in table.columns if len(c.groups) > 1]
             for columns, sizes in ((together, [sum(by_block)]), (apart, by_block)):
-                if columns:
-                    arrays = _decoded(columns, sizes, fetched)
-                    for column, array in zip(columns, arrays, strict=True):
+                for some in _batches(columns, sum(sizes)):
+                    arrays = _decoded(some, sizes, fetched)
+                    for column, array in zip(some, arrays, strict=True):
                         found[column.leaf] = plain_values(array, table.chosen.taken)
         return [found[leaf] for leaf in self.leaves]
+
+
+def _batches(columns: Sequence[_Column], rows: int) -> Iterator[Sequence[_Column]]:
+    """Cut the columns into batches whose values take little memory.
+
+    All values of a page are decoded for the few that are wanted. The next batch reuses the memory of the last; all
+    columns at once would take fresh memory, which the system clears first.
+    """
+    most = max(DECODED_VALUES // max(rows, 1), 1)
+    for start in range(0, len(columns), most):
+        yield columns[start : start + most]
 
 
 def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence[Octets]) -> list[pa.ChunkedArray]:

@@ -21,7 +21,7 @@ from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.dictionary_texts import dictionary_values, is_dictionary_text, plain_values
 from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
-from tamis.storage.files.parquet.page_excerpt import EXCERPT_SHARE, Excerpt
+from tamis.storage.files.parquet.page_excerpt import DECODED_VALUES, EXCERPT_SHARE, Excerpt
 from tamis.storage.files.parquet.page_offsets import Pages, even_boundaries, runs_in
 from tamis.storage.files.parquet.row_group_statistics import block_statistics
 from tamis.storage.files.parquet.view_types import without_views
@@ -234,30 +234,36 @@ class ParquetPart:
         length = int(self._rows[blocks].sum())
         if not leaves:
             return _no_columns(length if taken is None else len(taken))
-        table = read_twice(lambda: self._chunked(leaves, blocks, length), self._source)
-        tops = self._layout.tops(leaves)
-        with self._stream.decoding(f"blocks {blocks}"):
-            arrays = [
-                dictionary_values(column, taken)
-                if column.type == DICTIONARY_TEXT and self._is_text(i)
-                else self._typed(i, plain_values(column, taken))
-                for i, column in zip(tops, table.columns, strict=True)
-            ]
-        return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
+        arrays = read_twice(lambda: self._chunked(leaves, blocks, length, taken), self._source)
+        return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in self._layout.tops(leaves)])
 
-    def _chunked(self, leaves: Sequence[int], blocks: list[int], length: int) -> pa.Table:
-        """Decode the whole chunks of these leaves."""
+    def _chunked(self, leaves: Sequence[int], blocks: list[int], length: int, taken: Ordinals | None) -> list[pa.Array]:
+        """Decode the whole chunks of these leaves; a few columns at a time if only some rows are ``taken``."""
         self._ranges.fetch([self._range(b, at) for b in blocks for at in leaves])
         file = self._reading(leaves, blocks)
+        found: list[pa.Array] = []
         try:
-            with self._stream.decoding(f"blocks {blocks}"):
-                found = file.reader.read_row_groups(blocks, column_indices=list(leaves), use_threads=False)
-                table = without_views(found)
+            for some in (
+                [list(leaves)] if taken is None else self._layout.batches(leaves, DECODED_VALUES // max(length, 1))
+            ):
+                with self._stream.decoding(f"blocks {blocks}"):
+                    read = file.reader.read_row_groups(blocks, column_indices=some, use_threads=False)
+                    table = without_views(read)
+                if len(table) != length:
+                    raise corrupt_part(self._ref, f"has blocks of {len(table)} rows where {length} were said")
+                with self._stream.decoding(f"blocks {blocks}"):
+                    found += self._values(self._layout.tops(some), table, taken)
         finally:
             self._ranges.forget()
-        if len(table) != length:
-            raise corrupt_part(self._ref, f"has blocks of {len(table)} rows where {length} were said")
-        return table
+        return found
+
+    def _values(self, tops: Sequence[int], table: pa.Table, taken: Ordinals | None) -> list[pa.Array]:
+        return [
+            dictionary_values(column, taken)
+            if column.type == DICTIONARY_TEXT and self._is_text(i)
+            else self._typed(i, plain_values(column, taken))
+            for i, column in zip(tops, table.columns, strict=True)
+        ]
 
     def _reading(self, leaves: Sequence[int], blocks: list[int]) -> pq.ParquetFile:
         """Return a view of the file that reads texts as dictionaries where these chunks hold them so."""
