@@ -403,3 +403,11 @@ def test_a_table_on_an_object_store_names_no_local_files(folder: Path, tmp_path:
         )
     assert caught.value.code == "LOCAL_SOURCE"
     assert remote.version == 0
+
+
+@pytest.mark.parametrize(("text", "value"), [("+5", 5), ("+9999999999", 9_999_999_999), ("-5", -5), ("+1.5", 1.5)])
+def test_folders_of_signed_numbers(text: str, value: float, tmp_path: Path) -> None:
+    write_file(tmp_path / "s" / f"p={text}" / "a.parquet", pa.table({"k": [1]}))
+    adopted = tamis.adopt(tmp_path / "s", tmp_path / "t")
+    assert isinstance(adopted, tamis.Table)
+    assert adopted.scan(f"p = {text.removeprefix('+')}").to_arrow()["p"].to_pylist() == [value]

@@ -12,7 +12,20 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from tamis.core.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, NULL, STRING, TIMESTAMP, DataType, Decimal, Field
+from tamis.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTEGRAL,
+    LONG,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    Decimal,
+    Field,
+)
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.defaults import initial_json
 from tamis.errors import InvalidInput
@@ -191,6 +204,8 @@ def _scalar(text: str, data_type: DataType) -> pa.Scalar:
         return pa.scalar(text.lower() == "true")
     if data_type == TIMESTAMP:
         return pa.scalar(text).cast(pa.timestamp("us")).cast(arrow)
+    if data_type in INTEGRAL:  # Arrow takes no plus sign
+        text = text.removeprefix("+")
     return pa.scalar(text).cast(arrow)
 
 

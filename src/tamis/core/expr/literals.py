@@ -84,7 +84,7 @@ def bind_typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
         case "TIME":
             found = time_of_day(node.text)
         case "INTERVAL":
-            found = _words(node.text)
+            found = _within_range(_words(node.text), node.start)
         case kind:
             if _MOVING.match(node.text):
                 return None
@@ -121,6 +121,15 @@ def bind_interval(node: Interval) -> Literal | None:
         raise SyntaxProblem(
             "An interval in it is none: amounts are whole numbers, of seconds also fractions", node.start
         )
+    return _within_range(found, node.start)
+
+
+def _within_range(found: Literal | None, start: int) -> Literal | None:
+    """Return the interval. Raises ``SyntaxProblem`` if it has more months or microseconds than Spark stores."""
+    if found is not None:
+        bits = 32 if found.type == YEAR_MONTH else 64
+        if not -(2 ** (bits - 1)) <= found.value < 2 ** (bits - 1):
+            raise SyntaxProblem("An interval in it is too long: months have 32 bits, and microseconds 64", start)
     return found
 
 
@@ -142,10 +151,9 @@ def _summed(singles: list[Literal | None], start: int) -> Literal | None:
 
 def _single(text: str, unit: str) -> Literal | None:
     unit = unit.removesuffix("s")
-    try:
-        amount = decimal.Decimal(text.strip())
-    except decimal.InvalidOperation:
+    if not _NUMBER.fullmatch(text.strip()):
         return None
+    amount = decimal.Decimal(text.strip())
     if unit in _MONTHS:
         return Literal(YEAR_MONTH, int(amount) * _MONTHS[unit]) if amount == int(amount) else None
     if unit not in _MICROS or (unit != "second" and amount != int(amount)):
@@ -156,27 +164,33 @@ def _single(text: str, unit: str) -> Literal | None:
 
 def _words(text: str) -> Literal | None:
     """Parse ``'1 day 2 hours'`` or ``'interval 1 day'``."""
-    whole = re.fullmatch(rf"\s*(?:interval\s+)?((?:{_AMOUNT}\s*)+)", text, re.IGNORECASE)
-    parts = re.findall(_AMOUNT, whole[1]) if whole else []
+    whole = re.fullmatch(rf"\s*(?:interval\s+)?((?:{_AMOUNT}\s*)+)", text, re.IGNORECASE | re.ASCII)
+    parts = re.findall(_AMOUNT, whole[1], re.ASCII) if whole else []
     return _summed([_single(amount, unit.lower()) for amount, unit in parts], 0) if parts else None
 
 
 _AMOUNT = r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)"
+_NUMBER = re.compile(r"[+-]?(?:\d{1,19}(?:\.\d{0,9})?|\.\d{1,9})", re.ASCII)
+"""An amount: Python's own numbers have exponents, underscores, and digits of all scripts."""
+_MOST = {"hour": 23, "minute": 59, "second": 59}
+"""The greatest value of a field behind a larger one."""
 
 
 def _span(text: str, start: str, end: str) -> Literal | None:
     """Parse ``'1 2:03:04.5' DAY TO SECOND`` or ``'1-2' YEAR TO MONTH``."""
     text = text.strip()
     if (start, end) == ("year", "month"):
-        m = re.fullmatch(r"([+-])?(\d+)-(\d+)", text)
-        return Literal(YEAR_MONTH, (-1 if m[1] == "-" else 1) * (int(m[2]) * 12 + int(m[3]))) if m else None
+        m = re.fullmatch(r"([+-])?(\d{1,19})-(\d{1,2})", text, re.ASCII)
+        if not m or int(m[3]) > 11:
+            return None
+        return Literal(YEAR_MONTH, (-1 if m[1] == "-" else 1) * (int(m[2]) * 12 + int(m[3])))
     order = ["day", "hour", "minute", "second"]
-    m = re.fullmatch(r"([+-])?(\d+)(?: (\d+))?((?::\d+)*)(?:\.(\d{1,9}))?", text)
+    m = re.fullmatch(r"([+-])?(\d{1,19})(?: (\d{1,2}))?((?::\d{1,2})*)(?:\.(\d{1,9}))?", text, re.ASCII)
     if not m or start not in order or end not in order:
         return None
     numbers = [int(m[2]), *([int(m[3])] if m[3] else []), *(int(p) for p in m[4].split(":")[1:])]
     names = order[order.index(start) : order.index(end) + 1]
-    if len(numbers) != len(names):
+    if len(numbers) != len(names) or any(n > _MOST[u] for n, u in zip(numbers[1:], names[1:], strict=True)):
         return None
     total = sum(n * _MICROS[u] for n, u in zip(numbers, names, strict=True)) + int((m[5] or "").ljust(6, "0")[:6] or 0)
     return Literal(DayTimeInterval(start, end), (-1 if m[1] == "-" else 1) * total)

@@ -245,8 +245,9 @@ def _overlap(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
 @declare_sugar("array_position", catalyst=("ArrayPosition",))
 def _position(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Build a CASE over the items: the number of the first that equals a constant, else 0."""
-    items = _elements(args[0]) if len(args) == 2 else None
-    value = args[-1]
+    if len(args) != 2:
+        return None
+    items, value = _elements(args[0]), args[1]
     if items is None or not isinstance(value, Literal) or value.value is None or not _alike(items[0].type, value.type):
         return None
     found: list[Expr] = []

@@ -50,10 +50,11 @@ def _places(args: tuple[Expr, ...]) -> Literal | None:
     """Return the constant number of places (default 0); None if it is not a small constant."""
     if len(args) == 1:
         return Literal(INTEGER, 0)
+    if len(args) != 2:
+        return None
     scale = args[1]
     if (
-        len(args) != 2
-        or not isinstance(scale, Literal)
+        not isinstance(scale, Literal)
         or scale.type not in INTEGRAL
         or scale.value is None
         or abs(scale.value) > MAX_PRECISION
