@@ -48,7 +48,7 @@ class CostModel:
     lazy_kept_share: float = 0.25
     """Share of surviving rows from which a chunk is read whole. ``lazy_grid``."""
     lazy_decoded_share: float = 0.75
-    """Share of a chunk's rows that followers decode for its survivors, from which it is read whole. ``lazy_grid``."""
+    """Share of a chunk's rows decoded for its survivors from which the next chunk is read whole. ``lazy_grid``."""
     lazy_sparse_share: float = 1 / 256
     """Share of surviving rows below which more rows are filtered before followers are fetched. ``lazy``."""
 
@@ -70,6 +70,8 @@ class CostModel:
     taken_share: float = 0.75
     """Share of surviving rows below which they are taken by index; a mask is faster for long runs. ``files``."""
 
+    few_rows_share: float = 0.25
+    """Share of a chunk's rows up to which its columns are decoded a few at a time. ``lazy_files``."""
     excerpt_page_share: float = 0.5
     """Share of a chunk's pages from which the chunk is read whole, because an excerpt is a copy. ``lazy``."""
     task_remainder_share: float = 0.1

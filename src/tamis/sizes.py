@@ -42,7 +42,7 @@ class InternalSizes:
     piece_rows: int = 65_536
     """Rows that are decoded together."""
     decoded_values: int = 250_000
-    """Values of columns that are decoded at once where only some rows of them are wanted; at least one column."""
+    """Values that are decoded at once where few rows are wanted. One column may have more."""
     sorted_batch_rows: int = 65_536
     """Rows of the sorter's output batches."""
     sort_step_rows: int = 8_192

@@ -411,3 +411,9 @@ def test_folders_of_signed_numbers(text: str, value: float, tmp_path: Path) -> N
     adopted = tamis.adopt(tmp_path / "s", tmp_path / "t")
     assert isinstance(adopted, tamis.Table)
     assert adopted.scan(f"p = {text.removeprefix('+')}").to_arrow()["p"].to_pylist() == [value]
+
+
+def test_folders_of_two_signs(tmp_path: Path) -> None:
+    write_file(tmp_path / "s" / "p=+-5" / "a.parquet", pa.table({"k": [1]}))
+    with pytest.raises(InvalidInput, match="BAD_PARTITION"):
+        tamis.adopt(tmp_path / "s", tmp_path / "t", partition_types="p INT")

@@ -127,10 +127,26 @@ def test_the_gate_turns_lazy_again_when_survivors_lie_together() -> None:
 
 
 def test_scattering_is_observed_only_where_lazy_reading_might_pay() -> None:
-    gate = Gate("auto", PART, [1], [2, 3, 4])
-    assert [gate.is_scattering_of_use(kept, 10) for kept in (0, 1, 9)] == [False, True, False]
-    assert not Gate("auto", PART, [1], []).is_scattering_of_use(1, 10)
-    assert not Gate("off", PART, [1], [2, 3, 4]).is_scattering_of_use(1, 10)
+    assert Gate("auto", PART, [1], [2, 3, 4]).needs_decoded_share
+    assert not Gate("auto", PART, [1], []).needs_decoded_share
+    assert not Gate("off", PART, [1], [2, 3, 4]).needs_decoded_share
+    assert [Gate.is_dense(kept, 10) for kept in (0, 1, 9)] == [False, False, True]
+
+
+def test_dense_pieces_of_a_chunk_count_as_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of a chunk that is read eagerly: blocks of 30 % and of 10 % of scattered survivors."""
+    shares: list[float] = []
+    original = Gate.saw
+
+    def saw(gate: Gate, chunk: Any, kept: int, rows: int, decoded: float) -> None:
+        shares.append(decoded)
+        original(gate, chunk, kept, rows, decoded)
+
+    monkeypatch.setattr(Gate, "saw", saw)
+    monkeypatch.setattr(Gate, "lazy", lambda *_: False)
+    run(f"r % 10 < CASE WHEN n < {5 * SIZE} THEN 3 ELSE 1 END", lazy="auto")
+    assert len(shares) > 1
+    assert min(shares) == 1.0
 
 
 UNKNOWN = Opaque(BOOLEAN, "my_udf(n)")

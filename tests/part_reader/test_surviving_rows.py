@@ -20,7 +20,7 @@ VALUES: dict[int, Any] = {
     6: pa.array([True, None, False, True, True, False, None, False, True]),
 }
 
-NO_COLUMNS = pa.record_batch([pa.nulls(9)], ["none"])
+NINE_ROWS = pa.record_batch([pa.nulls(9)], ["none"])
 
 
 @given(st.lists(st.booleans(), min_size=9, max_size=9), st.integers(0, 4))
@@ -30,7 +30,7 @@ def test_survivors_are_the_rows_that_are_kept(keep: list[bool], cut: int) -> Non
     assert some.count == len(rows)
     chosen = np.arange(cut, 9)
     for held in (chosen, [(cut, 9)], [(cut, 9), (9, 9)]):
-        assert some.positions(Piece(0, held, NO_COLUMNS.slice(cut))).tolist() == rows
+        assert some.positions(Piece(0, held, NINE_ROWS.slice(cut))).tolist() == rows
     found = some.of_columns({i: a.slice(cut) for i, a in VALUES.items()})
     assert {i: a.to_pylist() for i, a in found.items()} == {
         i: [a[at].as_py() for at in rows] for i, a in VALUES.items()

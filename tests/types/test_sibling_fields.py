@@ -15,4 +15,4 @@ FIELD = st.builds(
 @given(st.lists(FIELD, max_size=5), FIELD)
 def test_siblings_are_found_as_by_a_search(fields: list[Field], asked: Field) -> None:
     expected = next((f for f in fields if (f.id == asked.id if asked.id != NO_ID else f.name == asked.name)), None)
-    assert Siblings(fields).same_as(asked) is expected
+    assert Siblings(fields).find_field(asked) is expected

@@ -125,7 +125,7 @@ def _place_owners(live: Sequence[Schema]) -> dict[tuple[int, str], set[int]]:
 
 
 def _misnamed(schema: Schema, physical: Mapping[int, str], live: Sequence[Schema]) -> tuple[str, ...]:
-    """Return the fields whose physical name is that of another column, or of none, in some live file."""
+    """Return the fields that a live file has under another name, or whose physical name it gives to another column."""
     owners = _place_owners(live)
     found = []
     for _, field in schema.walk():

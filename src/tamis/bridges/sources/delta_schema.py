@@ -188,7 +188,7 @@ def _text_type(metadata: Mapping[str, Any], name: str) -> DataType:
 
 def _numbered(f: Field, before: Siblings) -> Field:
     """Return the field with the ids that ``before`` has for what has none: by id, else by name and kind."""
-    old = before.same_as(f)
+    old = before.find_field(f)
     if old is not None and f.id == NO_ID and not _reads_as(old.type, f.type):
         old = None  # another column under the name, which came with an overwrite
     identifier = f.id if f.id != NO_ID or old is None else old.id
@@ -212,6 +212,7 @@ def _reads_as(old: DataType, new: DataType) -> bool:
 
 
 def _numbered_children(above: DataType, before: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the children of a nested type with the ids that ``before`` has for them."""
     if isinstance(above, Struct):
         known = Siblings(before)
         return tuple(_numbered(child, known) for child in above.children)

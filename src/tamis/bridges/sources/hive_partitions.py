@@ -204,7 +204,7 @@ def _scalar(text: str, data_type: DataType) -> pa.Scalar:
         return pa.scalar(text.lower() == "true")
     if data_type == TIMESTAMP:
         return pa.scalar(text).cast(pa.timestamp("us")).cast(arrow)
-    if data_type in INTEGRAL:  # Arrow takes no plus sign
+    if data_type in INTEGRAL and _WHOLE.fullmatch(text):  # Arrow takes no plus sign
         text = text.removeprefix("+")
     return pa.scalar(text).cast(arrow)
 

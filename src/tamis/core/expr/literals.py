@@ -129,7 +129,7 @@ def _within_range(found: Literal | None, start: int) -> Literal | None:
     if found is not None:
         bits = 32 if found.type == YEAR_MONTH else 64
         if not -(2 ** (bits - 1)) <= found.value < 2 ** (bits - 1):
-            raise SyntaxProblem("An interval in it is too long: months have 32 bits, and microseconds 64", start)
+            raise SyntaxProblem("An interval in it is out of range: months must fit 32 bits, microseconds 64", start)
     return found
 
 
@@ -151,7 +151,7 @@ def _summed(singles: list[Literal | None], start: int) -> Literal | None:
 
 def _single(text: str, unit: str) -> Literal | None:
     unit = unit.removesuffix("s")
-    if not _NUMBER.fullmatch(text.strip()):
+    if not _NUMBER.fullmatch(text.strip()) or ("." in text and unit != "second"):
         return None
     amount = decimal.Decimal(text.strip())
     if unit in _MONTHS:
@@ -171,8 +171,8 @@ def _words(text: str) -> Literal | None:
 
 _AMOUNT = r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)"
 _NUMBER = re.compile(r"[+-]?(?:\d{1,19}(?:\.\d{0,9})?|\.\d{1,9})", re.ASCII)
-"""An amount: Python's own numbers have exponents, underscores, and digits of all scripts."""
-_MOST = {"hour": 23, "minute": 59, "second": 59}
+"""An amount in ASCII digits; ``Decimal`` alone would accept exponents, underscores and other scripts."""
+_FIELD_LIMITS = {"hour": 23, "minute": 59, "second": 59}
 """The greatest value of a field behind a larger one."""
 
 
@@ -180,20 +180,26 @@ def _span(text: str, start: str, end: str) -> Literal | None:
     """Parse ``'1 2:03:04.5' DAY TO SECOND`` or ``'1-2' YEAR TO MONTH``."""
     text = text.strip()
     if (start, end) == ("year", "month"):
-        m = re.fullmatch(r"([+-])?(\d{1,19})-(\d{1,2})", text, re.ASCII)
+        m = re.fullmatch(r"([+-])?(\d{1,19})-(\d{1,19})", text, re.ASCII)
         if not m or int(m[3]) > 11:
             return None
         return Literal(YEAR_MONTH, (-1 if m[1] == "-" else 1) * (int(m[2]) * 12 + int(m[3])))
     order = ["day", "hour", "minute", "second"]
-    m = re.fullmatch(r"([+-])?(\d{1,19})(?: (\d{1,2}))?((?::\d{1,2})*)(?:\.(\d{1,9}))?", text, re.ASCII)
-    if not m or start not in order or end not in order:
+    if start not in order or end not in order or order.index(start) > order.index(end):
         return None
-    numbers = [int(m[2]), *([int(m[3])] if m[3] else []), *(int(p) for p in m[4].split(":")[1:])]
     names = order[order.index(start) : order.index(end) + 1]
-    if len(numbers) != len(names) or any(n > _MOST[u] for n, u in zip(numbers[1:], names[1:], strict=True)):
+    joined = (" " if start == "day" else ":", *[":"] * (len(names) - 2))
+    pattern = r"([+-])?(\d{1,19})" + "".join(rf"{separator}(\d{{1,2}})" for separator in joined[: len(names) - 1])
+    pattern += r"(?:\.(\d{1,9}))?" if end == "second" else "()"
+    m = re.fullmatch(pattern, text, re.ASCII)
+    if not m or len(names) < 2:
         return None
-    total = sum(n * _MICROS[u] for n, u in zip(numbers, names, strict=True)) + int((m[5] or "").ljust(6, "0")[:6] or 0)
-    return Literal(DayTimeInterval(start, end), (-1 if m[1] == "-" else 1) * total)
+    sign, *numbers, fraction = m.groups()
+    amounts = [int(number) for number in numbers]
+    if any(n > _FIELD_LIMITS[u] for n, u in zip(amounts[1:], names[1:], strict=True)):
+        return None
+    total = sum(n * _MICROS[u] for n, u in zip(amounts, names, strict=True)) + int((fraction or "").ljust(6, "0")[:6])
+    return Literal(DayTimeInterval(start, end), (-1 if sign == "-" else 1) * total)
 
 
 _TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,6}))?")

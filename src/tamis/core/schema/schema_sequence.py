@@ -137,7 +137,7 @@ def resolve_ids(asked: Schema, current: Schema | None, dropped: Memory, highest_
 
 
 def _resolve(f: Field, before: Siblings, gone: dict[int, dict[str, int]], parent: int, path: tuple[str, ...]) -> Field:
-    old = before.same_as(f)
+    old = before.find_field(f)
     deleted = gone.get(parent, {})
     dotted = ".".join(path)
     if old is None and (f.id in deleted.values() if f.id != NO_ID else f.name in deleted):

@@ -23,7 +23,7 @@ MOST_PLACES = max(SIZES.map_keys, 8)
 
 
 def placed_names(table: pa.Table) -> dict[int, list[str]]:
-    """Return the names of the statistics of places, by the id of the column, of all columns that list places."""
+    """Return the names of place statistics by column id, for columns that list places."""
     found: dict[int, list[str]] = {}
     listing: set[int] = set()
     for name in table.column_names:

@@ -1,4 +1,4 @@
-"""The fields of one parent, found in one step each."""
+"""Looks up sibling fields by id or name."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ class Siblings:
         self._by_id = {f.id: f for f in reversed(fields)}
         self._by_name = {f.name: f for f in reversed(fields)}
 
-    def same_as(self, asked: Field) -> Field | None:
+    def find_field(self, asked: Field) -> Field | None:
         """Return the field with the id of ``asked`` or, if that has none, with its name."""
         return self._by_name.get(asked.name) if asked.id == NO_ID else self._by_id.get(asked.id)

@@ -19,8 +19,8 @@ MOST_BYTES = COSTS.lazy_leader_share
 """Leaders' share of bytes from which a second read for followers does not pay."""
 MOST_ROWS = COSTS.lazy_kept_share
 """Share of surviving rows from which a chunk is read whole."""
-MOST_DECODED = COSTS.lazy_decoded_share
-"""Share of the followers' rows that are decoded from which a chunk is read whole."""
+EAGER_DECODED_SHARE = COSTS.lazy_decoded_share
+"""Share of the followers' rows that are decoded from which the next chunk is read whole."""
 SPARSE = COSTS.lazy_sparse_share
 """Share of surviving rows below which more rows are filtered before followers are fetched."""
 _SAMPLE = 4
@@ -48,10 +48,15 @@ class Gate:
             self._mode == "auto" and self.likely is None and self._survived is None and self.leader_share < MOST_BYTES
         )
 
-    def is_scattering_of_use(self, kept: int, rows: int) -> bool:
-        """Whether it matters for later chunks how scattered the ``kept`` of ``rows`` rows are."""
-        few = 0 < kept < MOST_ROWS * rows
-        return few and self._mode == "auto" and self.leader_share < MOST_BYTES
+    @property
+    def needs_decoded_share(self) -> bool:
+        """Whether later chunks are chosen by what a lazy read would decode."""
+        return self._mode == "auto" and self.leader_share < MOST_BYTES
+
+    @staticmethod
+    def is_dense(kept: int, rows: int) -> bool:
+        """Whether so many of ``rows`` rows survive that they are taken to lie on all pages."""
+        return kept >= MOST_ROWS * rows
 
     @property
     def sparse(self) -> bool:
@@ -62,12 +67,14 @@ class Gate:
         """Whether to read these blocks leaders first."""
         if self._mode != "auto":
             return self._mode == "on"
-        return self.leader_share < MOST_BYTES and self._decoded < MOST_DECODED and self._expected(chunk) < MOST_ROWS
+        if self.leader_share >= MOST_BYTES or self._decoded >= EAGER_DECODED_SHARE:
+            return False
+        return self._expected(chunk) < MOST_ROWS
 
     def saw(self, chunk: Sequence[int], kept: int, rows: int, decoded: float) -> None:
         """Record that ``kept`` of the ``rows`` of these blocks survived.
 
-        ``decoded`` is the share of the followers' rows that a lazy read decodes for them.
+        ``decoded`` is the share of the followers' rows that a lazy read decodes for them; 0 if it does not matter.
         """
         self._survived, self._guessed, self._decoded = kept / max(rows, 1), self._guess(chunk), decoded
 

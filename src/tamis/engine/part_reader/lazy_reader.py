@@ -136,7 +136,7 @@ class _Reader:
         self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
         self._schema = to_arrow_schema(spec.schema)
         self._output_ids = {f.id for f in spec.schema}
-        self._later = False
+        self._has_read_chunk = False
         """Whether a chunk was read. The first one is small, for consumers that need few rows."""
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
         self._filter = ordered_conjunction(asking, spec.now_micros)
@@ -159,7 +159,7 @@ class _Reader:
                 yield from self._eagerly(chunk, few=few)
             else:
                 yield from self._lazily(chunk)
-            self._later = True
+            self._has_read_chunk = True
 
     def _stride(self) -> int:
         """The number of rows to read before followers are fetched.
@@ -171,7 +171,7 @@ class _Reader:
             return SPARSE_STRIDE * self._part.stride
         if self._live.chosen:
             return CHOSEN_STRIDE * self._part.stride
-        return LATER_STRIDE * self._part.stride if self._later else self._part.stride
+        return LATER_STRIDE * self._part.stride if self._has_read_chunk else self._part.stride
 
     def _few(self, chunk: Sequence[int]) -> bool:
         """Whether an index left so few rows that one read of all columns is cheaper than two reads."""
@@ -218,12 +218,11 @@ class _Reader:
             keep = self._filtered(arrays, len(piece))
             some = Survivors(keep)
             kept, rows = kept + some.count, rows + len(keep)
-            if self._gate.is_scattering_of_use(some.count, len(keep)):
-                decoded += self._part.decoded_rows(self._follower_ids, some.positions(piece))
+            decoded += 0 if few else self._decoded_rows(some, piece)
             if some.count:
                 positions = some.positions(piece) if self._spec.positions else None
                 yield self._out(some.of_columns(self._returned(arrays)), some.count, positions)
-        self._gate.saw(chunk, kept, rows, self._share(chunk, decoded))
+        self._gate.saw(chunk, kept, rows, self._decoded_share(chunk, decoded))
         self._meter.blocks(read=len(chunk), lazy=len(chunk) * few, eager=len(chunk) * (not few))
 
     def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
@@ -250,11 +249,20 @@ class _Reader:
         yield from self._followed(waiting, starts)
         survivors = np.concatenate(found)
         alive = len(_blocks_of(survivors, starts))
-        decoded = self._part.decoded_rows(self._follower_ids, survivors)
-        self._gate.saw(chunk, len(survivors), rows, self._share(chunk, decoded))
+        needed = self._gate.needs_decoded_share
+        decoded = self._part.decoded_rows(self._follower_ids, survivors) if needed else 0
+        self._gate.saw(chunk, len(survivors), rows, self._decoded_share(chunk, decoded))
         self._meter.blocks(read=alive, lazy=len(chunk), skipped_filter=len(chunk) - alive)
 
-    def _share(self, chunk: list[int], decoded: int) -> float:
+    def _decoded_rows(self, some: Survivors, piece: Piece) -> int:
+        """Estimate how many rows of the followers a lazy read decodes for the survivors of a piece."""
+        if not some.count or not self._gate.needs_decoded_share:
+            return 0
+        if self._gate.is_dense(some.count, len(piece)):
+            return len(piece)
+        return self._part.decoded_rows(self._follower_ids, some.positions(piece))
+
+    def _decoded_share(self, chunk: list[int], decoded: int) -> float:
         """Return the share of a chunk's rows that ``decoded`` rows are."""
         return decoded / max(sum(self._part.block_rows[block] for block in chunk), 1)
 

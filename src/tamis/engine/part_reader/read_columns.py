@@ -178,10 +178,10 @@ def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
     """Zip two row-aligned arrays of the struct ``field`` that have different fields each."""
     assert isinstance(field.type, Struct)
     children = []
-    sides = [(array, FieldIndex(array.type).by_id) for array in (first, second)]
+    sides = [(array, FieldIndex(array.type)) for array in (first, second)]
     for f in field.type.fields:
         # A child is raw: it ignores its parent's NULLs, but is sliced like it.
-        there = [array.field(places[f.id]) for array, places in sides if f.id in places]
+        there = [array.field(at) for array, index in sides if (at := index.at_id(f.id)) is not None]
         children.append(there[0] if len(there) == 1 else _zipped(f, *there))
     mask = first.is_null() if first.null_count else None
     return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in field.type.fields], mask=mask)

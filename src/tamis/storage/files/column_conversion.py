@@ -35,7 +35,7 @@ class Names:
 
     def position(self, fields: FieldIndex, column_id: int) -> int | None:
         """Return the position of the column with this id, or None."""
-        found = fields.by_id.get(column_id)
+        found = fields.at_id(column_id)
         known = self.schema.by_id.get(column_id)
         return found if found is not None or known is None else fields.without_id.get(known.name)
 
@@ -44,7 +44,7 @@ class FieldIndex:
     """The positions of fields by id and by name; the first of several."""
 
     def __init__(self, fields: Iterable[pa.Field]) -> None:
-        self.by_id: dict[int, int] = {}
+        self._by_id: dict[bytes, int] = {}
         self.by_name: dict[str, int] = {}
         self.without_id: dict[str, int] = {}
         self._names: list[str] = []
@@ -53,9 +53,13 @@ class FieldIndex:
             if text is None:
                 self.without_id.setdefault(f.name, at)
             else:
-                self.by_id.setdefault(int(text), at)
+                self._by_id.setdefault(text, at)
             self.by_name.setdefault(f.name, at)
             self._names.append(f.name)
+
+    def at_id(self, column_id: int) -> int | None:
+        """Return the position of the field with this id, or None."""
+        return self._by_id.get(str(column_id).encode())
 
     @cached_property
     def by_lower_name(self) -> dict[str, list[int]]:

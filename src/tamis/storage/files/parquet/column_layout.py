@@ -32,8 +32,7 @@ class Layout:
 
     def tops(self, leaves: Collection[int]) -> list[int]:
         """Return the ids of the top-level columns that contain these leaves, in the file's order."""
-        chosen = {self.leaves[at][0] for at in leaves}
-        return [i for i in self.top if i in chosen]
+        return list(dict.fromkeys(self.leaves[at][0] for at in sorted(leaves)))
 
     def batches(self, leaves: Sequence[int], most: int) -> Iterator[list[int]]:
         """Cut leaves (ascending) into lists of about ``most``, between top-level columns."""

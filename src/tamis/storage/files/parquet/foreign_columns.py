@@ -30,7 +30,7 @@ class ForeignNames(Names):
 
     def position(self, fields: FieldIndex, column_id: int) -> int | None:
         if self.by_id:
-            return fields.by_id.get(column_id)
+            return fields.at_id(column_id)
         name = self.column_names.get(column_id)
         if name is None:
             known = self.schema.by_id.get(column_id)

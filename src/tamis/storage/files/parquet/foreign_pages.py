@@ -81,6 +81,16 @@ class ForeignPages(Pages):
             return pa.binary()
         return pa.timestamp(kind.unit, "UTC") if pa.types.is_timestamp(kind) and kind.tz else kind
 
+    @property
+    def is_index_known(self) -> bool:
+        """Whether the offset indexes were read, or there is none that could be."""
+        return self._asked or not self._flat
+
+    @property
+    def has_page_index(self) -> bool:
+        """Whether rows can be read by pages."""
+        return self._locations is not None
+
     def ignore_page_index(self) -> None:
         """Read all chunks whole from now on."""
         self._locations, self._chunks = None, {}

@@ -96,7 +96,11 @@ class ForeignParquetPart(ParquetPart):
         return super().cost([i for i in columns if i not in self._constants], blocks)
 
     def decoded_rows(self, columns: Sequence[int], rows: Ordinals) -> int:
-        return super().decoded_rows([i for i in columns if i not in self._constants], rows)
+        assert isinstance(self._pages, ForeignPages)
+        if not self._pages.is_index_known:  # it is read when it saves enough, which only lazy reads can show
+            return len(rows)
+        stored = [i for i in columns if i not in self._constants]
+        return super().decoded_rows(stored, rows) if self._pages.has_page_index or not stored else self._hit_rows(rows)
 
     def statistics(self, ids: Collection[int]) -> pa.Table:
         assert isinstance(self._layout, ForeignLayout)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from tamis.core.stats.columns.page_statistics import NOTE, pages_of
 from tamis.core.types import STRING, Schema
 from tamis.core.types.dictionary_arrays import DICTIONARY_TEXT
+from tamis.cost_model import COSTS
 from tamis.sizes import SIZES
 from tamis.storage.files.column_conversion import Names, convert_array
 from tamis.storage.files.corrupt_parts import corrupt_part
@@ -68,6 +69,9 @@ class Shape:
 
 
 _shapes = LruCache[Shape](CACHE_BYTES)
+
+FEW_SHARE = COSTS.few_rows_share
+"""Share of the rows up to which columns are decoded a few at a time: a call costs as much as some thousand values."""
 
 
 class ParquetPart:
@@ -153,8 +157,7 @@ class ParquetPart:
 
     def decoded_rows(self, columns: Sequence[int], rows: Ordinals) -> int:
         leaves = self._layout.select(columns)
-        hit = np.diff(np.searchsorted(rows, self._starts)) > 0
-        whole = int(self._rows[hit].sum())
+        whole = self._hit_rows(rows)
         paged = [at for at in leaves if self._pages.is_flat(at)]
         if not leaves:
             return 0
@@ -162,10 +165,15 @@ class ParquetPart:
             return whole
         edges = even_boundaries(self._rows, self._pages.rows)
         touched = np.diff(np.searchsorted(rows, edges.rows)) > 0
+        hit = np.diff(np.searchsorted(rows, self._starts)) > 0
         if np.count_nonzero(touched) > EXCERPT_SHARE * int(np.diff(edges.blocks)[hit].sum()):
             return whole
         skipped = whole - int(np.diff(edges.rows)[touched].sum())
         return whole - skipped * len(paged) // len(leaves)
+
+    def _hit_rows(self, rows: Ordinals) -> int:
+        """Count the rows of the blocks that hold any of ``rows``."""
+        return int(self._rows[np.diff(np.searchsorted(rows, self._starts)) > 0].sum())
 
     def statistics(self, ids: Collection[int]) -> pa.Table:
         return block_statistics(self._footer, self._layout, self._schema, ids)
@@ -234,36 +242,40 @@ class ParquetPart:
         length = int(self._rows[blocks].sum())
         if not leaves:
             return _no_columns(length if taken is None else len(taken))
-        arrays = read_twice(lambda: self._chunked(leaves, blocks, length, taken), self._source)
-        return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in self._layout.tops(leaves)])
+        found = read_twice(lambda: self._chunked(leaves, blocks, length, taken), self._source)
+        tops = self._layout.tops(leaves)
+        with self._stream.decoding(f"blocks {blocks}"):
+            arrays = [a if self._stays_encoded(i, a) else self._typed(i, a) for i, a in zip(tops, found, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
 
     def _chunked(self, leaves: Sequence[int], blocks: list[int], length: int, taken: Ordinals | None) -> list[pa.Array]:
-        """Decode the whole chunks of these leaves; a few columns at a time if only some rows are ``taken``."""
+        """Decode the whole chunks of these leaves; a few columns at a time if only few rows are ``taken``."""
+        few = taken is not None and len(taken) <= FEW_SHARE * length
+        batches = self._layout.batches(leaves, DECODED_VALUES // max(length, 1)) if few else [list(leaves)]
         self._ranges.fetch([self._range(b, at) for b in blocks for at in leaves])
         file = self._reading(leaves, blocks)
         found: list[pa.Array] = []
         try:
-            for some in (
-                [list(leaves)] if taken is None else self._layout.batches(leaves, DECODED_VALUES // max(length, 1))
-            ):
+            for some in batches:
                 with self._stream.decoding(f"blocks {blocks}"):
                     read = file.reader.read_row_groups(blocks, column_indices=some, use_threads=False)
                     table = without_views(read)
                 if len(table) != length:
                     raise corrupt_part(self._ref, f"has blocks of {len(table)} rows where {length} were said")
                 with self._stream.decoding(f"blocks {blocks}"):
-                    found += self._values(self._layout.tops(some), table, taken)
+                    found += [
+                        dictionary_values(column, taken)
+                        if self._stays_encoded(i, column)
+                        else plain_values(column, taken)
+                        for i, column in zip(self._layout.tops(some), table.columns, strict=True)
+                    ]
         finally:
             self._ranges.forget()
         return found
 
-    def _values(self, tops: Sequence[int], table: pa.Table, taken: Ordinals | None) -> list[pa.Array]:
-        return [
-            dictionary_values(column, taken)
-            if column.type == DICTIONARY_TEXT and self._is_text(i)
-            else self._typed(i, plain_values(column, taken))
-            for i, column in zip(tops, table.columns, strict=True)
-        ]
+    def _stays_encoded(self, column_id: int, array: pa.Array | pa.ChunkedArray) -> bool:
+        """Whether the column is a STRING that the file holds as a dictionary."""
+        return bool(array.type == DICTIONARY_TEXT) and self._is_text(column_id)
 
     def _reading(self, leaves: Sequence[int], blocks: list[int]) -> pq.ParquetFile:
         """Return a view of the file that reads texts as dictionaries where these chunks hold them so."""

@@ -74,7 +74,7 @@ class VortexPart(SealedPart):
             yield Piece(first_block, part, self._decode(fields, int(part[0]), int(part[-1]) + 1, part))
 
     def decoded_rows(self, columns: Sequence[int], rows: Ordinals) -> int:
-        del columns  # each value is found by itself
+        del columns  # an estimate: the library takes rows by index
         return len(rows)
 
     def _runs(self, fields: Sequence[Field], blocks: Sequence[int]) -> list[list[int]]:
