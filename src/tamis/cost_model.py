@@ -71,7 +71,7 @@ class CostModel:
     """Share of surviving rows below which they are taken by index; a mask is faster for long runs. ``files``."""
 
     few_rows_share: float = 0.25
-    """Share of a chunk's rows up to which its columns are decoded a few at a time. ``lazy_files``."""
+    """Share of a chunk's rows up to which its columns are decoded a few at a time. Not measured: a guess."""
     excerpt_page_share: float = 0.5
     """Share of a chunk's pages from which the chunk is read whole, because an excerpt is a copy. ``lazy``."""
     task_remainder_share: float = 0.1
