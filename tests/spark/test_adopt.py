@@ -71,3 +71,96 @@ def test_what_is_refused(lake: Lake) -> None:
     )
     lake.refused(f"CALL lake.system.adopt('{lake.folder}/none', 'db.u')", "SOURCE_NOT_FOUND")
     assert [row[1] for row in lake.rows("SHOW TABLES IN lake.db")] == ["t"]
+
+
+FOLDER_VALUES = [
+    "1",
+    "+5",
+    "-5",
+    "007",
+    "+007",
+    "00",
+    "0",
+    "2147483648",
+    "+9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "1.",
+    "1.0",
+    "1.5",
+    ".5",
+    "5e",
+    "1e3",
+    "1e+3",
+    "1e-0",
+    "1e-1",
+    "1E2",
+    "1.5e1",
+    "1.5e3",
+    "1.50e1",
+    "1.50e2",
+    ".5e1",
+    ".05e1",
+    "0e5",
+    "0e0",
+    "0.0",
+    "12e36",
+    "12e37",
+    "1e38",
+    "1e400",
+    "1e-400",
+    "1e999999999",
+    "-1.5e3",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "inf",
+    "1f",
+    "1d",
+    "1.5D",
+    "1L",
+    "0x10",
+    "1_000",
+    "٣",
+    "٣.٥",
+    "٣e2",
+    "٢٠٢٤-٠١-٠١",
+    "true",
+    "null",
+    "2024-01-01",
+    "2024-1-1",
+    "2024-02-30",
+    "2024-01-01 10%3A00%3A00",
+    "2024-01-01 10%3A00%3A00.5",
+    "2024-01-01T10%3A00%3A00",
+    "a",
+    "é",
+    "+",
+    "-",
+    "e3",
+]
+
+
+def test_folders_have_the_types_that_spark_infers(lake: Lake) -> None:
+    """One column per text, and columns of two texts each."""
+    pairs = [
+        "1|1e-0",
+        "1|1.5",
+        "2147483648|1e3",
+        "1e3|1.5e19",
+        "1|0e5",
+        "1e3|2.5",
+        "1|2024-01-01",
+        "2024-01-01|2024-01-01 10%3A00%3A00",
+    ]
+    place = lake.folder.parent
+    for file in (0, 1):
+        names = [f"c{at}={text}" for at, text in enumerate(FOLDER_VALUES)]
+        names += [f"p{at}={pair.split('|')[file]}" for at, pair in enumerate(pairs)]
+        write_file(place / "folder" / "/".join(names) / f"{file}.parquet", pa.table({"n": [file]}))
+    lake.sql(f"CALL lake.system.adopt('{place}/folder', 'db.f')").collect()
+    theirs, ours = lake.spark.read.parquet(f"{place}/folder"), lake.spark.table(f"{lake.name}.db.f")
+    texts = [*FOLDER_VALUES, *pairs]
+    expected = {text: kind for text, (_, kind) in zip(texts, theirs.dtypes[1:], strict=True)}
+    assert {text: kind for text, (_, kind) in zip(texts, ours.dtypes[1:], strict=True)} == expected
+    assert {str(row) for row in ours.collect()} == {str(row) for row in theirs.collect()}

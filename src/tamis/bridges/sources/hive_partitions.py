@@ -33,9 +33,9 @@ from tamis.errors import InvalidInput
 NULL_NAME = "__HIVE_DEFAULT_PARTITION__"
 """The folder's value of NULL."""
 
-_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
+_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?(\d+\.?|\d+[eE]\+?\d+)")
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
 
 
@@ -121,10 +121,8 @@ def _inferred_one(text: str) -> DataType:
             return INTEGER
         if -(2**63) <= number < 2**63:
             return LONG
-    if _DECIMAL.fullmatch(text):
-        digits = len(str(abs(int(PyDecimal(text.rstrip("."))))))
-        if digits <= 38:
-            return Decimal(digits, 0)
+    if _DECIMAL.fullmatch(text) and 0 < (digits := _whole_digits(PyDecimal(text))) <= 38:
+        return Decimal(digits, 0)
     if _DOUBLE.fullmatch(text.strip()):
         return DOUBLE
     if _TIMESTAMP.fullmatch(text) and _moment(text) is not None:
@@ -134,6 +132,13 @@ def _inferred_one(text: str) -> DataType:
     except ValueError:
         return STRING
     return DATE if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else STRING
+
+
+def _whole_digits(number: PyDecimal) -> int:
+    """Return the precision of a number without places behind its point, as written (``0e5`` has 6); else 0."""
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    return len(digits) + exponent if exponent >= 0 else 0
 
 
 def _moment(text: str) -> datetime | None:
@@ -204,8 +209,8 @@ def _scalar(text: str, data_type: DataType) -> pa.Scalar:
         return pa.scalar(text.lower() == "true")
     if data_type == TIMESTAMP:
         return pa.scalar(text).cast(pa.timestamp("us")).cast(arrow)
-    if data_type in INTEGRAL and _WHOLE.fullmatch(text):  # Arrow takes no plus sign
-        text = text.removeprefix("+")
+    if data_type in INTEGRAL and _WHOLE.fullmatch(text):  # Arrow takes neither plus signs nor other scripts' digits
+        text = str(int(text))
     return pa.scalar(text).cast(arrow)
 
 

@@ -9,7 +9,7 @@ from tamis.core.expr.functions.nested.constructed import item_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.registry import sql_name
 from tamis.core.expr.syntax.nodes import Dot, Name, Path, Subscript
-from tamis.core.expr.tree import Cause, Constructed, Element, Expr, Literal, Opaque
+from tamis.core.expr.tree import Cause, Column, Constructed, Element, Expr, Literal, Opaque
 from tamis.core.types import NULL, STRING, Array, Map, Struct
 from tamis.errors import NotFound
 
@@ -66,24 +66,30 @@ class BinderOfNames(BinderBase):
         return out
 
     def field(self, parts: tuple[str, ...]) -> Expr:
-        """Return the column with these names from the top level down."""
+        """Return the column with these names from the top level down, or what its arrays and maps hold.
+
+        ``map.key`` is the value of a key, ``array.field`` the array of the field's values.
+        """
         try:
-            fields = self.schema.find(parts[:1])
+            top = self.schema.find(parts[:1])
         except NotFound as error:
             raise self._missing(parts, error) from None
-        if len(parts) == 2 and isinstance(fields[0].type, Map):  # ``map.key``
-            return self.call("map_value", column_by_ids(self.schema, (fields[0].id,)), Literal(STRING, parts[1]))
-        if len(parts) > 1 and isinstance(fields[0].type, Array):  # ``array.field``: one value per element
-            found = field_of(column_by_ids(self.schema, (fields[0].id,)), parts[1]) if len(parts) == 2 else None
-            if found is not None:
-                return found
-        fields = self.schema.find(parts)
-        if any(isinstance(f.type, Array | Map) for f in fields[:-1]):
-            name = ".".join(parts)
-            raise NotFound(
-                f"There is no column {name!r}.", code="COLUMN_NOT_FOUND", name=name, remedy="Use element_at."
-            )
-        return column_by_ids(self.schema, tuple(f.id for f in fields))
+        found: Expr = column_by_ids(self.schema, (top[0].id,))
+        for depth, name in enumerate(parts[1:], 2):
+            if isinstance(found, Column) and isinstance(found.type, Struct):
+                found = column_by_ids(self.schema, tuple(f.id for f in self.schema.find(parts[:depth])))
+                continue
+            below = self._below(found, name)
+            if below is None:
+                raise _no_field_below(parts, found)
+            found = below
+        return found
+
+    def _below(self, value: Expr, name: str) -> Expr | None:
+        """Return what ``name`` selects of a map, an array of structs, or one of their values; None if nothing."""
+        if isinstance(value.type, Map) or isinstance(value, Opaque):
+            return self.call("map_value", value, Literal(STRING, name))
+        return field_of(value, name)
 
     def _missing(self, parts: tuple[str, ...], error: NotFound) -> NotFound:
         """Return the error for an unknown column, with a suggestion."""
@@ -115,3 +121,12 @@ class BinderOfNames(BinderBase):
         """Bind ``v:a.b[0]``, steps into a VARIANT."""
         steps = tuple(step for step in node.steps if step is not None)
         return documents.extract(self.bind(node.value), steps, self.mode, self.zone) or self.unknown(node)
+
+
+def _no_field_below(parts: tuple[str, ...], parent: Expr) -> NotFound:
+    """Return the error for names that lead through an array or another value without such a field."""
+    name, remedy = ".".join(parts), "Use element_at."
+    if isinstance(parent.type, Array) and isinstance(parent.type.element.type, Struct):
+        fields = ", ".join(f.name for f in parent.type.element.type.fields)
+        remedy = f"The array's elements have the fields: {fields}. For one element, use element_at."
+    return NotFound(f"There is no column {name!r}.", code="COLUMN_NOT_FOUND", name=name, remedy=remedy)

@@ -33,7 +33,7 @@ def field_of(parent: Expr, name: str) -> Expr | None:
         return None
     (found,) = fields
     if each:
-        return _of_each(parent, found) if isinstance(parent, Column) else None
+        return _of_each(parent, found)
     if isinstance(parent, Column):
         return Column(
             found.type, (*parent.ids, found.id), f"{parent.name}.{found.name}", parent.nullable or found.nullable
@@ -44,8 +44,15 @@ def field_of(parent: Expr, name: str) -> Expr | None:
     return None
 
 
-def _of_each(parent: Column, found: Field) -> Expr:
-    return Call(Array(Field("element", found.type, id=found.id)), "array_field", (parent, Literal(STRING, found.name)))
+def _of_each(parent: Expr, found: Field) -> Expr | None:
+    """Return the array of a field's values of the structs in an array; None if the array is computed otherwise."""
+    kind = Array(Field("element", found.type, id=found.id))
+    if isinstance(parent, Column):
+        return Call(kind, "array_field", (parent, Literal(STRING, found.name)))
+    if isinstance(parent, Call) and parent.function == "array_field":
+        path = ".".join([*path_of(parent), found.name])
+        return replace(parent, type=kind, args=(parent.args[0], Literal(STRING, path)))
+    return None
 
 
 def path_of(call: Call) -> tuple[str, ...]:
