@@ -245,6 +245,94 @@ def test_a_column_that_came_with_an_overwrite_is_another_one(tmp_path: Path) -> 
     assert len(set(ids)) == 6  # k, p, s; k, extra; other
 
 
+WIDENED = [
+    ("integer", "long", pa.int32(), pa.int64()),
+    ("byte", "double", pa.int8(), pa.float64()),
+    ("integer", "double", pa.int32(), pa.float64()),
+    ("float", "double", pa.float32(), pa.float64()),
+    ("short", "decimal(12,2)", pa.int16(), pa.decimal128(12, 2)),
+    ("long", "decimal(20,0)", pa.int64(), pa.decimal128(20, 0)),
+    ("decimal(5,1)", "decimal(12,2)", pa.decimal128(5, 1), pa.decimal128(12, 2)),
+]
+
+
+@pytest.mark.parametrize("nested", ["", "struct", "array"])
+@pytest.mark.parametrize(("old", "new", "before", "after"), WIDENED)
+def test_a_column_whose_type_was_widened_keeps_its_older_values(
+    old: str, new: str, before: pa.DataType, after: pa.DataType, nested: str, tmp_path: Path
+) -> None:
+    folder, change = tmp_path / "source", {"fromType": old, "toType": new}
+
+    def table_of(keys: list[int], kind: pa.DataType) -> pa.Table:
+        column = pa.array(keys, pa.int8()).cast(kind)
+        if nested == "struct":
+            column = pa.StructArray.from_arrays([column], ["x"])
+        elif nested == "array":
+            column = pa.ListArray.from_arrays(pa.array(range(len(keys) + 1), pa.int32()), column)
+        return pa.table({"k": keys, "v": column})
+
+    def schema(kind: str, changes: list[dict[str, str]]) -> dict[str, Any]:
+        more: dict[str, Any] = {"delta.typeChanges": changes} if changes else {}
+        if nested == "struct":
+            value = logs.field("v", {"type": "struct", "fields": [logs.field("x", kind, **more)]})
+        elif nested == "array":
+            more = {"delta.typeChanges": [{**c, "fieldPath": "element"} for c in changes]} if changes else {}
+            value = logs.field("v", {"type": "array", "elementType": kind, "containsNull": True}, **more)
+        else:
+            value = logs.field("v", kind, **more)
+        return {"metaData": logs.metadata([logs.field("k", "long"), value])}
+
+    first = [
+        {"protocol": logs.protocol("typeWidening")},
+        schema(old, []),
+        logs.add(folder, "a", table_of([7, -3], before)),
+    ]
+    logs.commit(folder, 0, first)
+    table = tamis.adopt(folder, tmp_path / "t", follow=True)
+    assert isinstance(table, tamis.Table)
+    logs.commit(folder, 1, [schema(new, [change]), logs.add(folder, "b", table_of([9], after))])
+    table.sync()
+    table.refresh()
+    name = {"": "v", "struct": "v.x", "array": "v[0]"}[nested]
+    for followed in (table, tamis.adopt(folder, tmp_path / "fresh")):
+        assert isinstance(followed, tamis.Table)
+        values = followed.scan(f"{name} IS NOT NULL").to_arrow().sort_by("k")
+        assert values.to_pylist() == table_of([-3, 7, 9], after).set_column(0, "k", [[-3, 7, 9]]).to_pylist()
+        assert followed.scan(f"{name} < 8").count() == 2
+        assert followed.scan(f"{name} = 7").count() == 1
+
+
+@pytest.mark.parametrize("kind", ["integer", "string"])
+def test_a_column_that_comes_back_while_older_files_hold_it_is_refused(kind: str, tmp_path: Path) -> None:
+    """By its name, the file of ``b`` holds it again; by its id, it would be NULL."""
+    source = tmp_path / "source"
+    deltalake.write_deltalake(source, pa.table({"k": [1, 2], "p": ["a", "b"], "x": [10, 20]}), partition_by=["p"])
+    table = tamis.adopt(source, tmp_path / "t", follow=True)
+    assert isinstance(table, tamis.Table)
+    part = {"mode": "overwrite", "schema_mode": "overwrite", "predicate": "p = 'a'"}
+    deltalake.write_deltalake(source, pa.table({"k": [3], "p": ["a"]}), **part)
+    table.sync()
+    table.refresh()
+    assert sorted_rows(table.scan().to_arrow()) == delta_rows(source)
+    back = pa.table({"k": [4], "p": ["a"], "x": [40] if kind == "integer" else ["40"]})
+    deltalake.write_deltalake(source, back, **part)
+    with pytest.raises(tamis.errors.InvalidInput, match=r"SOURCE_LAYOUT.*'x'.*Adopt it again"):
+        table.sync()
+    if kind == "integer":
+        fresh = tamis.adopt(source, tmp_path / "fresh")
+        assert isinstance(fresh, tamis.Table)
+        assert sorted_rows(fresh.scan().to_arrow()) == delta_rows(source)
+
+
+def test_a_column_that_comes_back_after_its_files_are_gone_is_another_one(tmp_path: Path) -> None:
+    source, table = followed_delta(tmp_path)
+    for data in (pa.table({"k": [1], "x": [10]}), pa.table({"k": [2]}), pa.table({"k": [3], "x": ["text"]})):
+        deltalake.write_deltalake(source, data, mode="overwrite", schema_mode="overwrite")
+        table.sync()
+        table.refresh()
+        assert sorted_rows(table.scan().to_arrow()) == delta_rows(source)
+
+
 def _fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(schema["json"])["fields"]
     return found

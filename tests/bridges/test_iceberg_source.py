@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import math
+import sqlite3
+import struct
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -38,6 +41,7 @@ from pyiceberg.types import (
 import tamis
 from tamis.bridges.sources.iceberg_bounds import decoded_bounds
 from tamis.bridges.sources.iceberg_equality import matching
+from tamis.bridges.sources.iceberg_manifests import Entries
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_schema import iceberg_schema
 from tamis.bridges.sources.iceberg_source import read_iceberg
@@ -325,6 +329,54 @@ def test_equality_deletes_of_a_partition_hold_in_it_alone(tmp_path: Path) -> Non
     made = ice.commit_deletes(ice.metadata_of(table), [file], partition={"p": "a"})
     found = live_rows(read_iceberg(str(made))).to_pylist()
     assert sorted((r["p"], r["k"]) for r in found) == [("a", 2), ("b", 1), ("b", 2)]
+
+
+def test_deletes_whose_data_files_are_all_gone(tmp_path: Path) -> None:
+    """Merge-on-read tables keep the delete files of rows that a later overwrite removed with their files."""
+    table = ice.catalog(tmp_path).create_table("n.t", pa.schema([("k", pa.int64())]))
+    table.append(pa.table({"k": [1, 2, 3]}))
+    made = ice.commit_deletes(ice.metadata_of(table), [ice.position_file(table, [(ice.data_paths(table)[0], 0)])])
+    with contextlib.closing(sqlite3.connect(tmp_path / "catalog.db")) as catalog, catalog:
+        catalog.execute("UPDATE iceberg_tables SET metadata_location = ?", (made.as_uri(),))
+    table = ice.catalog(tmp_path).load_table("n.t")
+    table.delete("k >= 0")
+    assert table.scan().to_arrow().num_rows == 0
+    adopted = tamis.adopt(ice.metadata_of(table), tmp_path / "t")
+    assert isinstance(adopted, tamis.Table)
+    assert adopted.scan().to_arrow().num_rows == 0
+    assert adopted.scan("k = 2").count() == 0
+
+
+def by_double(folder: Path) -> Any:
+    schema = IcebergSchema(NestedField(1, "p", DoubleType()), NestedField(2, "k", LongType()))
+    by_p = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
+    return ice.catalog(folder).create_table("n.t", schema, partition_spec=by_p)
+
+
+def test_zeros_of_both_signs_are_two_partitions(tmp_path: Path) -> None:
+    table = by_double(tmp_path)
+    for zero in (0.0, -0.0):
+        table.append(pa.table({"p": [zero, zero], "k": [1, 2]}))
+    gone = ice.equality_file(table, pa.table({"k": [1]}), {"k": 2})
+    made = ice.commit_deletes(ice.metadata_of(table), [gone], partition={"p": -0.0})
+    for place, expected in (
+        (ice.metadata_of(table), {("0.0", 1), ("0.0", 2), ("-0.0", 1), ("-0.0", 2)}),
+        (made, {("0.0", 1), ("0.0", 2), ("-0.0", 2)}),
+    ):
+        adopted = tamis.adopt(place, tmp_path / f"of-{len(expected)}")
+        assert isinstance(adopted, tamis.Table)
+        rows = adopted.scan().to_arrow().to_pylist()
+        assert {(str(row["p"]), row["k"]) for row in rows} == expected
+        assert len(rows) == len(expected)
+
+
+def test_partitions_are_equal_as_in_java() -> None:
+    nan, other = float("nan"), struct.unpack(">d", bytes.fromhex("fff8000000000001"))[0]
+    values = [nan, other, 0.0, -0.0, 1.5, None, 1]
+    entries = Entries(specs=[0] * len(values), partitions=[{1000: value, 1001: "x"} for value in values])
+    keys = [entries.partition_key(at) for at in range(len(values))]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == len(values) - 1
 
 
 def test_an_equality_delete_by_a_column_that_files_lack(tmp_path: Path) -> None:

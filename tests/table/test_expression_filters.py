@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import itertools
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -243,3 +244,14 @@ def test_nan_follows_the_library(table: tamis.Table) -> None:
     above = [i for i in ids if i % 7 == 0 or i >= 38]
     assert table.scan(pl.col("x") >= 19.0).to_arrow()["id"].to_pylist() == above
     assert table.scan("x >= 19").to_arrow()["id"].to_pylist() == above
+
+
+def test_functions_without_options_are_those_with_the_defaults(tmp_path: Path) -> None:
+    data = pa.table({"x": [1.0, None, math.nan]})
+    table = tamis.create(tmp_path / "t", data.schema)
+    table.append(data)
+    for condition in (pc.is_null(pc.field("x")), pc.is_valid(pc.field("x")), pc.invert(pc.is_null(pc.field("x")))):
+        expected = str(data.filter(condition).to_pylist())
+        assert str(table.scan(condition).to_arrow().to_pylist()) == expected
+        assert str(table.to_pyarrow_dataset().to_table(filter=condition).to_pylist()) == expected
+    assert table.delete(pc.is_null(pc.field("x"))).rows_deleted == 1

@@ -15,7 +15,7 @@ from tamis.engine.operations.rows.merge_plan import MATCHED, MergeClause, merge_
 from tamis.engine.operations.rows.store_assignment import assignable_column, assigned_value
 from tamis.engine.part_writer.column_defaults import default_scalar
 from tamis.engine.scan import Options
-from tamis.errors import InvalidInput, NotFound, SchemaMismatch
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch, StoreUnavailable
 from tamis.storage.object_store.store_backends import translate_error
 
 ROW = pa.schema([("a", pa.int64())])
@@ -47,6 +47,17 @@ def test_what_the_system_says_ends_before_the_remedy() -> None:
     assert "(os error 2). Check" in str(
         translate_error(FileNotFoundError("No such file or directory (os error 2)"), "write", "x")
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("s3://lake/data/a", "STORE_UNAVAILABLE"), ("/lake/data/a", "DISK_ERROR"), ("file:///lake/a", "DISK_ERROR")],
+)
+def test_only_a_disk_has_errors_of_a_disk(name: str, code: str) -> None:
+    """The stream of a store raises ``OSError`` for an answer 503, too."""
+    error = translate_error(OSError("Server returned non-2xx status code: 503"), "write", name)
+    assert isinstance(error, StoreUnavailable)
+    assert error.code == code
 
 
 SCHEMA = from_arrow_schema(

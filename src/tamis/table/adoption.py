@@ -137,7 +137,7 @@ def _types(text: str) -> dict[str, DataType]:
 def _from_log(store: Store, source: str, given: dict[str, Any], *, follow: bool) -> SourceTable | None:
     """Return the source at ``source`` if it has a log; None for a folder of Parquet files."""
     if given.get("catalog") is not None:
-        kind, place, storage = ICEBERG, source, store.beside(store.url).options
+        kind, place, storage = ICEBERG, source, store.options_for_source()
     elif source.endswith(".metadata.json"):
         kind, place, storage = ICEBERG, source, store.beside(source).options
     else:

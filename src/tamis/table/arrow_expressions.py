@@ -101,7 +101,8 @@ def _operation(name: str, args: list[Node], options: dict[str, Any]) -> Node:
         return Operation(_COMPARISONS[name], tuple(args), text=name)
     if name in _LOGIC and len(args) == _LOGIC[name][1] and not options:
         return Operation(_LOGIC[name][0], tuple(args), text=name)
-    if name == "is_null" and len(args) == 1 and options["nan_is_null"].as_py() is False:
+    nan_is_null = options.get("nan_is_null")  # absent: False
+    if name == "is_null" and len(args) == 1 and (nan_is_null is None or nan_is_null.as_py() is False):
         return Operation("is_null", tuple(args), text=name)
     if name == "is_in" and len(args) == 1 and isinstance(args[0], Name):
         return _member(args[0], options["value_set"].values, options["null_matching_behavior"].as_py())

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from tamis.bridges.adoption.external_manifest import ExternalParts, external_parts
+from tamis.bridges.adoption.reused_names import check_reused_names
 from tamis.bridges.sources.iceberg_metadata import metadata_damaged
 from tamis.bridges.sources.source_changes import SourceChange
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
@@ -123,6 +124,8 @@ def _taken(
     names = {i: name for i, name in before.column_names.items() if name} | dict(change.table.column_names)
     source = replace(before, column_names=names)
     effect = _effect(snapshot, live, source, change, head)
+    if head is not snapshot.head and source.kind == DELTA:
+        _check_live_names(snapshot, source, effect, head)
     removed_until = int(before.properties.get(REMOVED_UNTIL, world().now_micros()))
     progress = {
         SOURCE_VERSION: change.table.version,
@@ -179,6 +182,16 @@ def _check_padding(before: Schema, after: Schema, root: str) -> None:
                 name=root,
                 remedy="Adopt it again, as a new table.",
             )
+
+
+def _check_live_names(snapshot: Snapshot, source: Source, effect: _Effect, head: Head) -> None:
+    """Raise ``InvalidInput`` (``SOURCE_LAYOUT``) if a part that stays holds a column's name for another column."""
+    assert head.schema is not None
+    parts = snapshot.parts()
+    stays = pc.invert(pc.is_in(parts["part_id"], value_set=pa.array(effect.removed, pa.string())))
+    ids = pc.unique(parts["schema_id"].filter(stays)).to_pylist()
+    schemas = [schema for schema in snapshot.head.schemas if schema.schema_id in set(ids)]
+    check_reused_names(head.schema, schemas, source.column_names, source.root)
 
 
 def _names(schema: Schema, path: tuple[int, ...]) -> tuple[str, ...]:

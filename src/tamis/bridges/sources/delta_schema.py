@@ -9,7 +9,24 @@ from typing import Any
 
 from tamis.bridges.sources.declared_texts import declared_type, with_declared_texts
 from tamis.core.schema.widening import type_widens
-from tamis.core.types import NO_ID, STRING, Array, DataType, Decimal, Field, Map, Schema, String, Struct
+from tamis.core.types import (
+    BYTE,
+    DOUBLE,
+    INTEGER,
+    INTEGRAL,
+    LONG,
+    NO_ID,
+    SHORT,
+    STRING,
+    Array,
+    DataType,
+    Decimal,
+    Field,
+    Map,
+    Schema,
+    String,
+    Struct,
+)
 from tamis.core.types.logical import type_from_json
 from tamis.core.types.sibling_fields import Siblings
 from tamis.errors import CorruptData, InvalidInput
@@ -159,23 +176,24 @@ def _was_float(metadata: Mapping[str, Any]) -> bool:
 
 def _check_change(old: str, new: str, name: str) -> None:
     """Raise ``InvalidInput`` (``DELTA_FEATURE``) for a change of type that Tamis does not read."""
-    order = ["byte", "short", "integer", "long"]
-    before, after = type_from_json(old), type_from_json(new)
-    fine = old in order and new in order[order.index(old) :]
-    fine |= old in {"float", *order[:3]} and new == "double"
-    fine |= (old, new) == ("date", "timestamp_ntz")
-    if isinstance(after, Decimal):
-        digits = {"byte": 10, "short": 10, "integer": 10, "long": 20}.get(old)
-        whole = before.precision - before.scale if isinstance(before, Decimal) else digits
-        scale = before.scale if isinstance(before, Decimal) else 0
-        fine |= whole is not None and after.precision - after.scale >= whole and after.scale >= scale
-    if not fine:
+    if not _delta_widens(type_from_json(old), type_from_json(new)):
         raise InvalidInput(
             f"Column {name!r} was changed from {old} to {new}, which Tamis does not read.",
             code="DELTA_FEATURE",
             name=name,
             remedy="Rewrite the Delta table's older files there, then adopt it.",
         )
+
+
+def _delta_widens(old: DataType, new: DataType) -> bool:
+    """Return whether older files of a Delta table can hold ``old`` where its schema has ``new``, and are read so."""
+    if type_widens(old, new):
+        return True
+    if new == DOUBLE:
+        return old in (BYTE, SHORT, INTEGER)
+    if isinstance(new, Decimal) and old in INTEGRAL:
+        return new.precision - new.scale >= (20 if old == LONG else 10)
+    return False
 
 
 def _text_type(metadata: Mapping[str, Any], name: str) -> DataType:
@@ -208,7 +226,7 @@ def _numbered(f: Field, before: Siblings) -> Field:
 def _reads_as(old: DataType, new: DataType) -> bool:
     if isinstance(old, String) and isinstance(new, String):  # CHAR, VARCHAR and STRING are one type in files
         return old.collation == new.collation
-    return type(old) is type(new) if old.children or new.children else old == new or type_widens(old, new)
+    return type(old) is type(new) if old.children or new.children else _delta_widens(old, new)
 
 
 def _numbered_children(above: DataType, before: tuple[Field, ...]) -> tuple[Field, ...]:

@@ -43,6 +43,8 @@ def refuse_format(file: Mapping[str, Any]) -> InvalidInput:
 
 def position_deletes(root: Root, data: Entries, deletes: Entries) -> Rows:
     """Return the rows that position delete files and deletion vectors delete, by data file."""
+    if not data.files:  # delete files may outlive the data files that they are of
+        return {}
     paths = pa.array([file["file_path"] for file in data.files], pa.string())
     sequences = np.array(data.sequences, np.int64)
     wanted = [at for at, file in enumerate(deletes.files) if file["content"] == _POSITIONS]

@@ -117,8 +117,7 @@ def equality_deletes(columns: KeyColumns, data: Entries, deletes: Entries, globa
 
 
 def _scope(entries: Entries, at: int, global_specs: frozenset[int]) -> Any:
-    spec = entries.specs[at]
-    return None if spec in global_specs else (spec, tuple(sorted(entries.partitions[at].items(), key=lambda kv: kv[0])))
+    return None if entries.specs[at] in global_specs else entries.partition_key(at)
 
 
 def matching(rows: pa.Table, gone: pa.Table) -> Codes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,11 +30,23 @@ class Entries:
     specs: list[int] = field(default_factory=list)
     partitions: list[dict[int, Any]] = field(default_factory=list)
 
+    def partition_key(self, at: int) -> tuple[Any, ...]:
+        """Return the partition of an entry, with its spec, as a key.
+
+        As in Java, NaN equals NaN, and -0.0 does not equal 0.0.
+        """
+        values = sorted(self.partitions[at].items())
+        return (self.specs[at], *((i, _float_key(v) if isinstance(v, float) else v) for i, v in values))
+
     def extend(self, other: Entries) -> None:
         self.files += other.files
         self.sequences += other.sequences
         self.specs += other.specs
         self.partitions += other.partitions
+
+
+def _float_key(value: float) -> bytes:
+    return b"NaN" if math.isnan(value) else struct.pack(">d", value)
 
 
 def read_entries(root: Root, snapshot: Mapping[str, Any]) -> tuple[Entries, Entries]:

@@ -190,8 +190,8 @@ class _Constants:
         """Return the constants of all files as JSON."""
         known: dict[Any, str | None] = {}
         out = []
-        for place, (spec, partition) in enumerate(zip(self._data.specs, self._data.partitions, strict=True)):
-            key = (spec, *partition.values())
+        for place in range(len(self._data.files)):
+            key = self._data.partition_key(place)
             if key not in known:
                 defaults = {str(i): initial_json(v) for i, v in self.scalars(place).items()}
                 known[key] = json.dumps(defaults) if defaults else None

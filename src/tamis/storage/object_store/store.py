@@ -120,6 +120,10 @@ class Store:
             options = own_options(self.options)
         return Store(location, options)
 
+    def options_for_source(self) -> dict[str, Any]:
+        """Return the options by which a source is reached whose place a catalog has yet to name."""
+        return source_options(self.options) or own_options(self.options)
+
     def get(self, path: str) -> bytes:
         """Return the whole object.
 

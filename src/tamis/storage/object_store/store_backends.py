@@ -36,6 +36,8 @@ _memory: dict[str, Any] = {}
 
 _SHARED_SECONDS = 300.0
 """How long a connection is shared: the files from which credentials were read may change."""
+_REMOTE = re.compile(r"(?!file:|memory:)[a-z][a-z0-9+.-]*://")
+"""The names of objects that are on no disk of this machine."""
 _ENVIRONMENT = (*PREFIXES, "http_proxy", "https_proxy", "all_proxy", "no_proxy")
 """Beginnings of the variables from which ``obstore`` takes what the options do not say."""
 
@@ -161,7 +163,7 @@ def _unavailable(error: Exception, action: str, name: str, text: str) -> StoreUn
             name=name,
             remedy="Tamis needs a store that can write an object only if it is absent.",
         )
-    if isinstance(error, OSError) or "LocalFileSystem" in str(error):
+    if (isinstance(error, OSError) and not _REMOTE.match(name)) or "LocalFileSystem" in str(error):
         return StoreUnavailable(
             f"Could not {action} {name}: {text}",
             code="DISK_ERROR",
