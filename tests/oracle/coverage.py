@@ -13,6 +13,7 @@ from tamis.core.expr import Column, short_circuit
 from tamis.core.expr.dictionary_values import evaluated_by_dictionary
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import Spec
+from tamis.engine.part_reader.lazy_choice import Gate
 from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.scan import scan_execution
 from tamis.engine.scan.parallel_reader import ReadAhead
@@ -45,6 +46,8 @@ STRIPES = "ORC stripes of a block"
 """Reads of ORC parts whose blocks have several stripes, embedded or by Spark's driver."""
 WINDOWS = "windows of a part"
 """Parts that an embedded scan cut into several windows."""
+BEGUN_EAGERLY = "parts begun eagerly"
+"""Parts whose first chunk is read whole, since all chunks of earlier parts of the scan were scattered, embedded or by Spark's driver."""
 AHEAD = "read ahead by bytes"
 """Batches that an embedded scan read before they were wanted, beyond two of each window. It depends on the threads' pace, so a run without any has no gap."""
 DICTIONARIES = "texts by dictionaries"
@@ -59,12 +62,34 @@ REMEMBERED = "scans planned before"
 """Scans of Spark whose plan was remembered from an equal scan."""
 GIVEN = "files given with the scan"
 """Scans of Spark, and plans made with join keys, whose files Java got with them and checks itself."""
-HOOKED = (PLACE, STRIPES, WINDOWS, DICTIONARIES, BY_DICTIONARY, FOREIGN_PAGES, COLLECTED, REMEMBERED, GIVEN)
+HOOKED = (
+    PLACE,
+    STRIPES,
+    BEGUN_EAGERLY,
+    WINDOWS,
+    DICTIONARIES,
+    BY_DICTIONARY,
+    FOREIGN_PAGES,
+    COLLECTED,
+    REMEMBERED,
+    GIVEN,
+)
 """What a hook counts and every run must meet."""
 NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
 _placed: Counter[str] = Counter()
+
+
+def _watch_gates() -> None:
+    """Count parts that begin eagerly."""
+    saw = Gate.saw
+
+    def observed(gate: Gate, *about: Any) -> None:
+        _placed[BEGUN_EAGERLY] += gate._survived is None and gate._decoded > 0
+        saw(gate, *about)
+
+    setattr(Gate, "saw", observed)  # noqa: B010
 
 
 def watch() -> None:
@@ -93,6 +118,7 @@ def watch() -> None:
         return found
 
     setattr(Interpreter, "place", place)  # noqa: B010
+    _watch_gates()
     of_stripes = ExcerptReader.read
 
     def read(reader: ExcerptReader, places: Any, stripes: Any) -> Any:

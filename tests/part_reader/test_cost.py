@@ -12,7 +12,7 @@ from tamis.core.expr import Expr, Opaque, conjuncts_of, parse_predicate
 from tamis.core.types import BOOLEAN, LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
-from tamis.engine.part_reader.lazy_choice import Gate
+from tamis.engine.part_reader.lazy_choice import Gate, ScanScattering
 from tamis.errors import InvalidInput
 from tamis.storage.files.protocol import PartRef
 from tamis.storage.object_store import open_store
@@ -41,10 +41,12 @@ SPEC, REF = make_part()
 PART: Any = SimpleNamespace(block_rows=[10] * 4, cost=lambda ids, blocks: len(ids) * len(blocks))
 
 
-def run(text: str | tuple[Expr, ...], **changes: Any) -> tuple[int, ReadCounters]:
+def run(
+    text: str | tuple[Expr, ...], scattering: ScanScattering | None = None, **changes: Any
+) -> tuple[int, ReadCounters]:
     counters = ReadCounters()
     wanted = conjuncts_of(parse_predicate(text, SCHEMA)) if isinstance(text, str) else text
-    rows = sum(b.num_rows for b in read_part(REF, replace(SPEC, conjuncts=wanted, **changes), counters))
+    rows = sum(b.num_rows for b in read_part(REF, replace(SPEC, conjuncts=wanted, **changes), counters, scattering))
     return rows, counters
 
 
@@ -124,6 +126,39 @@ def test_the_gate_turns_lazy_again_when_survivors_lie_together() -> None:
     assert not gate.lazy([1])
     gate.saw([1], 1, 10, 0.2)
     assert gate.lazy([2])
+
+
+def test_parts_begin_eagerly_while_all_chunks_of_their_scan_were_scattered() -> None:
+    scattering = ScanScattering()
+    first, second = (Gate("auto", PART, [1], [2, 3, 4], scattering) for _ in range(2))
+    assert first.lazy([0])
+    assert second.lazy([0])
+    first.saw([0], 1, 10, 1.0)
+    third = Gate("auto", PART, [1], [2, 3, 4], scattering)
+    assert not third.lazy([0])
+    assert Gate("on", PART, [1], [2, 3, 4], scattering).lazy([0])
+    third.saw([0], 1, 10, 0.2)
+    assert third.lazy([1])
+    assert Gate("auto", PART, [1], [2, 3, 4], scattering).lazy([0])
+    first.saw([1], 1, 10, 1.0)
+    assert Gate("auto", PART, [1], [2, 3, 4], scattering).lazy([0])
+
+
+def test_chunks_that_are_always_read_whole_say_nothing_about_a_scan() -> None:
+    scattering = ScanScattering()
+    Gate("auto", PART, [1], [2, 3, 4], scattering).saw([0], 1, 10, 1.0)
+    Gate("auto", PART, [1], [], scattering).saw([0], 1, 10, 0.0)
+    Gate("off", PART, [1], [2, 3, 4], scattering).saw([0], 1, 10, 0.0)
+    assert not Gate("auto", PART, [1], [2, 3, 4], scattering).lazy([0])
+
+
+@pytest.mark.parametrize(("text", "lazy"), [(f"r < {2**37}", 3), (f"r < {2**40} AND n % {SIZE} < {SIZE // 8}", BLOCKS)])
+def test_a_later_part_of_a_scan_costs_what_the_first_ones_showed(text: str, lazy: int) -> None:
+    scattering = ScanScattering()
+    rows, first = run(text, lazy="auto", scattering=scattering)
+    again, second = run(text, lazy="auto", scattering=scattering)
+    assert rows == again
+    assert (first.blocks_lazy, second.blocks_lazy) == (lazy, 0 if lazy < BLOCKS else BLOCKS)
 
 
 def test_scattering_is_observed_only_where_lazy_reading_might_pay() -> None:

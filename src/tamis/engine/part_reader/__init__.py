@@ -4,7 +4,7 @@ from tamis.core.pruning.selectivity import expected_share
 from tamis.engine.part_reader.evidence_cache import block_evidence, evidence_of, page_evidence
 from tamis.engine.part_reader.filter_failure import failure_error
 from tamis.engine.part_reader.filter_order import can_fail
-from tamis.engine.part_reader.lazy_choice import MOST_ROWS
+from tamis.engine.part_reader.lazy_choice import MOST_ROWS, ScanScattering
 from tamis.engine.part_reader.lazy_reader import evaluates_all, read_part, runnable_conjuncts
 from tamis.engine.part_reader.part_windows import split_windows
 from tamis.engine.part_reader.read_spec import ReadCounters, ReadSpec
@@ -13,6 +13,7 @@ __all__ = [
     "MOST_ROWS",
     "ReadCounters",
     "ReadSpec",
+    "ScanScattering",
     "block_evidence",
     "can_fail",
     "evaluates_all",

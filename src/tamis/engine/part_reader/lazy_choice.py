@@ -27,10 +27,39 @@ _SAMPLE = 4
 """Blocks sampled for the share of bytes."""
 
 
-class Gate:
-    """Decides between lazy and eager: ``mode`` ``on`` and ``off`` are fixed, ``auto`` adapts to estimates."""
+class ScanScattering:
+    """Whether the survivors of a scan were scattered in all chunks so far; its parts share it, in any thread."""
 
-    def __init__(self, mode: str, part: PartFile, leaders: Sequence[int], followers: Sequence[int]) -> None:
+    def __init__(self) -> None:
+        self._scattered = self._clustered = False
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether chunks were observed, and lazy reading did not pay in any of them."""
+        return self._scattered and not self._clustered
+
+    def add(self, decoded: float) -> None:
+        """Record the share of the followers' rows that a lazy read of a chunk decodes."""
+        if decoded >= EAGER_DECODED_SHARE:
+            self._scattered = True
+        else:
+            self._clustered = True
+
+
+class Gate:
+    """Decides between lazy and eager: ``mode`` ``on`` and ``off`` are fixed, ``auto`` adapts to estimates.
+
+    ``scattering`` is what other parts of the scan showed. It decides about the first chunk.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        part: PartFile,
+        leaders: Sequence[int],
+        followers: Sequence[int],
+        scattering: ScanScattering | None = None,
+    ) -> None:
         blocks = range(min(_SAMPLE, len(part.block_rows)))
         leading, following = part.cost(leaders, blocks), part.cost(followers, blocks)
         self.leader_share = leading / max(leading + following, 1)
@@ -39,7 +68,8 @@ class Gate:
         self._mode = mode
         self._survived: float | None = None
         self._guessed = 0.0
-        self._decoded = 0.0
+        self._scattering = scattering or ScanScattering()
+        self._decoded = 1.0 if self._scattering.is_everywhere else 0.0
 
     @property
     def curious(self) -> bool:
@@ -77,6 +107,8 @@ class Gate:
         ``decoded`` is the share of the followers' rows that a lazy read decodes for them; 0 if it does not matter.
         """
         self._survived, self._guessed, self._decoded = kept / max(rows, 1), self._guess(chunk), decoded
+        if self.needs_decoded_share:
+            self._scattering.add(decoded)
 
     def _expected(self, chunk: Sequence[int]) -> float:
         guess = self._guess(chunk)

@@ -27,7 +27,7 @@ from tamis.core.types.dictionary_arrays import joined_arrays
 from tamis.engine.part_reader.evidence_cache import block_evidence
 from tamis.engine.part_reader.filter_failure import failure_error
 from tamis.engine.part_reader.filter_order import ordered_conjunction
-from tamis.engine.part_reader.lazy_choice import Gate
+from tamis.engine.part_reader.lazy_choice import Gate, ScanScattering
 from tamis.engine.part_reader.leaf_filter import through_leaves
 from tamis.engine.part_reader.live_rows import LiveRows, Ordinals, count_rows, with_positions
 from tamis.engine.part_reader.read_columns import Columns, split_columns
@@ -49,12 +49,14 @@ SPARSE_STRIDE, CHOSEN_STRIDE, LATER_STRIDE = 16, 4, 4
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[pa.RecordBatch]:
+def read_part(
+    ref: PartRef, spec: ReadSpec, counters: ReadCounters, scattering: ScanScattering | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the live rows that satisfy ``spec.conjuncts``, in order, in the Arrow form of ``spec.schema``.
 
-    Batches are never empty. Raises ``CorruptData`` naming the part; under ``errors="raise"`` also
-    ``InvalidInput``: ``FILTER_FAILED`` for the first row on which the filter fails, ``UNKNOWN_FUNCTION`` for
-    a filter that cannot run here.
+    ``scattering`` is shared by the parts of a scan; it changes the cost only. Batches are never empty. Raises
+    ``CorruptData`` naming the part; under ``errors="raise"`` also ``InvalidInput``: ``FILTER_FAILED`` for the first
+    row on which the filter fails, ``UNKNOWN_FUNCTION`` for a filter that cannot run here.
     """
     conjuncts = () if ref.all_match else runnable_conjuncts(spec)
     if ref.window is None:
@@ -75,7 +77,7 @@ def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[
     columns = split_columns(
         with_leaves(part_schema, part.leaves), spec.schema, spec.part_schemas, asking, partial(_apart, part)
     )
-    reader = _Reader(part, live, spec, columns, conjuncts, asking, meter)
+    reader = _Reader(part, live, spec, columns, conjuncts, asking, meter, scattering)
     for batch in reader.batches(ref):
         for start in range(0, len(batch), spec.batch_rows):
             yield batch if len(batch) <= spec.batch_rows else batch.slice(start, spec.batch_rows)
@@ -131,6 +133,7 @@ class _Reader:
         conjuncts: tuple[Expr, ...],
         asking: tuple[Expr, ...],
         meter: Meter,
+        scattering: ScanScattering | None,
     ) -> None:
         self._live, self._asking = live, asking
         self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
@@ -140,7 +143,7 @@ class _Reader:
         """Whether a chunk was read. The first one is small, for consumers that need few rows."""
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
         self._filter = ordered_conjunction(asking, spec.now_micros)
-        self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
+        self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids, scattering)
 
     def batches(self, ref: PartRef) -> Iterator[pa.RecordBatch]:
         blocks = np.array(self._part.block_rows, dtype=np.int64)

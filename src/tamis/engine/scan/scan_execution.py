@@ -9,7 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from tamis.engine.part_reader import ReadCounters, split_windows
+from tamis.engine.part_reader import ReadCounters, ScanScattering, read_part, split_windows
 from tamis.engine.scan.column_widths import read_share
 from tamis.engine.scan.parallel_reader import AHEAD_BYTES, in_order, reader_threads
 from tamis.engine.scan.scan_plan import Plan, report_order
@@ -33,6 +33,7 @@ class Execution:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._begun: set[str] = set()
+        self._read_part = partial(read_part, scattering=ScanScattering())
         self._wrong: TamisError | None = None
         """An audit violation."""
 
@@ -125,7 +126,7 @@ class Execution:
         proof = self._plan.proofs.get(ref.part_id)
         try:
             if proof is None:
-                yield from read_shared(ref, self._plan.spec, counters, self._plan.shared)
+                yield from read_shared(ref, self._plan.spec, counters, self._plan.shared, self._read_part)
             else:
                 yield from read_audited(ref, proof, self._plan.spec, counters, self._violation)
         finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from tamis.core.expr import Expr, short_sql
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.part_reader import ReadCounters, ReadSpec
+from tamis.engine.part_reader import ReadCounters, ReadSpec, ScanScattering, read_part
 from tamis.engine.scan.partial_aggregates import Aggregation, aggregate_stream
 from tamis.engine.scan.skip_audit import Proof, audit_violation, read_audited
 from tamis.engine.secondary_index import SharedLookup, read_shared
@@ -118,6 +119,7 @@ class Read:
         """The rows as read, with their part."""
         spec = replace(self.spec, conjuncts=(*self.spec.conjuncts, *task.keys)) if task.keys else self.spec
         counters = outcome.counters
+        read = partial(read_part, scattering=ScanScattering())
 
         def found(part: str, problem: str) -> None:
             outcome.violations.append((part, problem))
@@ -127,7 +129,7 @@ class Read:
         for ref in task.refs:
             proof = task.proofs.get(ref.part_id)
             batches = (
-                read_shared(ref, spec, counters, task.shared)
+                read_shared(ref, spec, counters, task.shared, read)
                 if proof is None
                 else read_audited(ref, proof, spec, counters, found)
             )
