@@ -82,14 +82,17 @@ _placed: Counter[str] = Counter()
 
 
 def _watch_gates() -> None:
-    """Count parts that begin eagerly."""
-    saw = Gate.saw
+    """Count parts that begin eagerly because of what earlier ones showed."""
+    is_lazy = Gate.lazy
 
-    def observed(gate: Gate, *about: Any) -> None:
-        _placed[BEGUN_EAGERLY] += gate._survived is None and gate._decoded > 0
-        saw(gate, *about)
+    def chosen(gate: Gate, chunk: Any) -> bool:
+        found = is_lazy(gate, chunk)
+        _placed[BEGUN_EAGERLY] += (
+            not found and gate._survived is None and gate.needs_decoded_share and gate._scattering.is_everywhere
+        )
+        return found
 
-    setattr(Gate, "saw", observed)  # noqa: B010
+    setattr(Gate, "lazy", chosen)  # noqa: B010
 
 
 def watch() -> None:

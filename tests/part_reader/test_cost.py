@@ -147,6 +147,7 @@ def test_parts_begin_eagerly_while_all_chunks_of_their_scan_were_scattered() -> 
 def test_chunks_that_are_always_read_whole_say_nothing_about_a_scan() -> None:
     scattering = ScanScattering()
     Gate("auto", PART, [1], [2, 3, 4], scattering).saw([0], 1, 10, 1.0)
+    Gate("auto", PART, [1], [2, 3, 4], scattering).saw([0], 1, 10, None)
     Gate("auto", PART, [1], [], scattering).saw([0], 1, 10, 0.0)
     Gate("off", PART, [1], [2, 3, 4], scattering).saw([0], 1, 10, 0.0)
     assert not Gate("auto", PART, [1], [2, 3, 4], scattering).lazy([0])

@@ -13,6 +13,9 @@ from tests.spark.conftest import Lake
 import tamis
 from tamis.errors import InvalidInput, NotFound
 
+VALUE = pa.struct(
+    [("v", pa.int64()), ("p", pa.struct([("q", pa.int64())])), ("l", pa.list_(pa.struct([("sku", pa.int64())])))]
+)
 SCHEMA = pa.schema(
     [
         ("k", pa.int64()),
@@ -24,7 +27,7 @@ SCHEMA = pa.schema(
                         "items",
                         pa.list_(pa.struct([("sku", pa.int64()), ("product", pa.struct([("code", pa.string())]))])),
                     ),
-                    ("m", pa.map_(pa.string(), pa.struct([("v", pa.int64()), ("p", pa.struct([("q", pa.int64())]))]))),
+                    ("m", pa.map_(pa.string(), VALUE)),
                 ]
             ),
         ),
@@ -32,6 +35,7 @@ SCHEMA = pa.schema(
             "lines",
             pa.list_(pa.struct([("product", pa.struct([("code", pa.string())])), ("tags", pa.list_(pa.int64()))])),
         ),
+        ("ma", pa.map_(pa.string(), pa.list_(pa.struct([("sku", pa.int64())])))),
         ("mm", pa.map_(pa.string(), pa.map_(pa.string(), pa.int64()))),
     ]
 )
@@ -116,10 +120,29 @@ def test_maps_of_maps_are_left_to_spark(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["s.items.nothing", "lines.product.nothing", "lines.tags.x", "lines.nothing", "s.items.sku.x"]
+    "text", ["array_contains(ma.a.sku, 5)", "array_contains(ma['a'].sku, 5)", "array_contains(s.m.a.l.sku, 5)"]
 )
-def test_names_that_lead_nowhere(tmp_path: Path, name: str) -> None:
+def test_fields_of_computed_arrays_are_left_to_spark(tmp_path: Path, text: str) -> None:
     table = tamis.create(tmp_path / "t", SCHEMA)
-    with pytest.raises(NotFound) as caught:
+    with pytest.raises(InvalidInput, match=r"UNKNOWN_FUNCTION|BAD_ARGUMENTS"):
+        table.scan(text).to_arrow()
+    assert table.explain(text).filter == text
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("s.items.nothing", "Fields are: sku, product."),
+        ("lines.product.nothing", "Fields are: code."),
+        ("lines.nothing", "Fields are: product, tags."),
+        ("lines.tags.x", "use element_at"),
+        ("s.items.sku.x", "use element_at"),
+        ("k.x", "has no fields"),
+        ("s.nothing", "items"),
+    ],
+)
+def test_names_that_lead_nowhere(tmp_path: Path, name: str, remedy: str) -> None:
+    table = tamis.create(tmp_path / "t", SCHEMA)
+    with pytest.raises(NotFound, match=remedy) as caught:
         table.scan(f"{name} IS NULL").to_arrow()
     assert (caught.value.code, caught.value.name) == ("COLUMN_NOT_FOUND", name)

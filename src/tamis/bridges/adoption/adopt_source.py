@@ -13,8 +13,10 @@ from typing import Any
 import pyarrow.compute as pc
 
 from tamis.bridges.adoption.external_manifest import external_parts
-from tamis.bridges.adoption.source_sync import SOURCE_VERSION
+from tamis.bridges.adoption.reused_names import EXTRA_NAMES, added_names
+from tamis.bridges.adoption.source_sync import POSITION, SOURCE_VERSION
 from tamis.bridges.sources.source_footers import check_unchanged
+from tamis.bridges.sources.source_kinds import DELTA
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
@@ -93,6 +95,9 @@ def adopt_by_reference(
     schema = head.schema
     assert schema is not None
     found = external_parts(place, table, source, schema)
+    if POSITION in source.properties and table.kind == DELTA and found.extra_names:
+        extra = added_names((), found.extra_names)
+        source = replace(source, properties={**source.properties, EXTRA_NAMES: extra})
     deleted = sum(len(read_bitmap(vector, part_id)) for part_id, vector in found.deletions.items())
     adoption = Adoption(
         table.kind,

@@ -21,7 +21,7 @@ from tamis.errors import CorruptData, InvalidInput, NotFound
 from tamis.storage.commit_log import Source
 from tamis.storage.commit_log.deletion_vectors import read_bitmap
 from tamis.storage.files.constant_columns import constant_columns
-from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
+from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names, names_beyond
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.relative_paths import OUTSIDE
@@ -38,6 +38,8 @@ class ExternalParts:
     """The deletion vectors of those that lost rows in the source, by part id."""
     entries: tuple[Entry, ...] = field(repr=False)
     """The files as the store listed them."""
+    extra_names: frozenset[tuple[str, ...]] = frozenset()
+    """The names that files hold and the schema lacks, without what is below them."""
 
 
 def external_parts(store: Store, table: SourceTable, source: Source, schema: Schema | None = None) -> ExternalParts:
@@ -56,7 +58,7 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
     _check_rows(footers, files["rows"].to_pylist())
     check_ids(footers, table)
     constants = files["constants"].to_pylist()
-    _check_columns(footers, schema, source, constants)
+    extra = _check_columns(footers, schema, source, constants)
     part_ids = [new_id() for _ in entries]
     count = len(entries)
     manifest = {
@@ -83,7 +85,7 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
     statistics = {name: _either(found.get(name), logged.get(name)) for name in dict.fromkeys((*found, *logged))}
     gone, deletions = _deleted(part_ids, files["deletion"].to_pylist(), footers)
     live = pa.array([footer.metadata.num_rows > lost for footer, lost in zip(footers, gone, strict=True)], pa.bool_())
-    return ExternalParts(pa.table(manifest | statistics).filter(live), deletions, tuple(entries))
+    return ExternalParts(pa.table(manifest | statistics).filter(live), deletions, tuple(entries), extra)
 
 
 def _deleted(
@@ -173,9 +175,13 @@ def _check_rows(footers: Sequence[SourceFooter], rows: Sequence[int | None]) -> 
 
 def _check_columns(
     footers: Sequence[SourceFooter], schema: Schema, source: Source, constants: Sequence[str | None]
-) -> None:
-    """Check each kind of file once; what a file holds of a column that is constant is never read."""
+) -> frozenset[tuple[str, ...]]:
+    """Check each kind of file once; return the names that the schema lacks.
+
+    What a file holds of a column that is constant is never read.
+    """
     seen = set()
+    extra: set[tuple[str, ...]] = set()
     for footer, text in zip(footers, constants, strict=True):
         bare = footer.schema.remove_metadata()
         physical = footer.metadata.schema
@@ -183,5 +189,7 @@ def _check_columns(
         kind = (bare, given, tuple(physical.column(at).physical_type for at in range(len(physical))))
         if kind not in seen:
             seen.add(kind)
-            layout = ForeignLayout(bare, schema, foreign_names(source, schema, bare))
-            check_readable(footer, layout, schema, given)
+            names = foreign_names(source, schema, bare)
+            check_readable(footer, ForeignLayout(bare, schema, names), schema, given)
+            extra.update(names_beyond(list(bare), schema.fields, names))
+    return frozenset(extra)

@@ -6,7 +6,7 @@ synchronizations at once, or one that was killed, take no version twice and leav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,13 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from tamis.bridges.adoption.external_manifest import ExternalParts, external_parts
-from tamis.bridges.adoption.reused_names import check_reused_names
+from tamis.bridges.adoption.reused_names import (
+    EXTRA_NAMES,
+    added_names,
+    check_extra_names,
+    reused_name_error,
+    reused_schemas,
+)
 from tamis.bridges.sources.iceberg_metadata import metadata_damaged
 from tamis.bridges.sources.source_changes import SourceChange
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
@@ -88,6 +94,7 @@ def take_changes(snapshot: Snapshot, changes: Changes) -> tuple[Snapshot, Synchr
     version: str | None = source.properties.get(SOURCE_VERSION)
     commits = added = removed = 0
     live = _LivePaths()
+    _check_live_names(snapshot, source.column_names, (), snapshot.head)
     for change, position in changes(source, snapshot.head):
         snapshot, figures = _taken(snapshot, live, change, position)
         version = change.table.version
@@ -124,14 +131,21 @@ def _taken(
     names = {i: name for i, name in before.column_names.items() if name} | dict(change.table.column_names)
     source = replace(before, column_names=names)
     effect = _effect(snapshot, live, source, change, head)
-    if head is not snapshot.head and source.kind == DELTA:
-        _check_live_names(snapshot, source, effect, head)
+    if head is not snapshot.head:
+        _check_live_names(snapshot, names, effect.removed, head)
     removed_until = int(before.properties.get(REMOVED_UNTIL, world().now_micros()))
-    progress = {
+    progress: dict[str, Any] = {
         SOURCE_VERSION: change.table.version,
         POSITION: dict(position),
         REMOVED_UNTIL: max(removed_until, effect.removed_until),
     }
+    if source.kind == DELTA:
+        assert snapshot.head.schema is not None
+        assert head.schema is not None
+        extra = before.properties.get(EXTRA_NAMES, ())
+        check_extra_names(snapshot.head.schema, head.schema, names, extra, source.root)
+        if effect.parts and effect.parts.extra_names:
+            progress[EXTRA_NAMES] = added_names(extra, effect.parts.extra_names)
     source = replace(source, properties={**before.properties, **progress})
     head = replace(
         head,
@@ -184,14 +198,20 @@ def _check_padding(before: Schema, after: Schema, root: str) -> None:
             )
 
 
-def _check_live_names(snapshot: Snapshot, source: Source, effect: _Effect, head: Head) -> None:
-    """Raise ``InvalidInput`` (``SOURCE_LAYOUT``) if a part that stays holds a column's name for another column."""
-    assert head.schema is not None
+def _check_live_names(snapshot: Snapshot, names: Mapping[int, str], removed: Sequence[str], head: Head) -> None:
+    """Raise ``InvalidInput`` (``SOURCE_LAYOUT``) if a part that stays holds a column's name under another id."""
+    source = followed_source(head, snapshot.store.url)
+    if source.kind != DELTA or head.schema is None or not head.dropped:
+        return
+    reused = reused_schemas(head.schema, head.schemas[:-1], names)
+    if not reused:
+        return
     parts = snapshot.parts()
-    stays = pc.invert(pc.is_in(parts["part_id"], value_set=pa.array(effect.removed, pa.string())))
-    ids = pc.unique(parts["schema_id"].filter(stays)).to_pylist()
-    schemas = [schema for schema in snapshot.head.schemas if schema.schema_id in set(ids)]
-    check_reused_names(head.schema, schemas, source.column_names, source.root)
+    stays = pc.invert(pc.is_in(parts["part_id"], value_set=pa.array(removed, pa.string())))
+    live = set(pc.unique(parts["schema_id"].filter(stays)).to_pylist())
+    for schema_id, name in reused.items():
+        if schema_id in live:
+            raise reused_name_error(name, source.root)
 
 
 def _names(schema: Schema, path: tuple[int, ...]) -> tuple[str, ...]:

@@ -101,13 +101,14 @@ class Gate:
             return False
         return self._expected(chunk) < MOST_ROWS
 
-    def saw(self, chunk: Sequence[int], kept: int, rows: int, decoded: float) -> None:
+    def saw(self, chunk: Sequence[int], kept: int, rows: int, decoded: float | None) -> None:
         """Record that ``kept`` of the ``rows`` of these blocks survived.
 
-        ``decoded`` is the share of the followers' rows that a lazy read decodes for them; 0 if it does not matter.
+        ``decoded`` is the share of the followers' rows that a lazy read decodes for them; None if an index chose
+        the rows.
         """
-        self._survived, self._guessed, self._decoded = kept / max(rows, 1), self._guess(chunk), decoded
-        if self.needs_decoded_share:
+        self._survived, self._guessed, self._decoded = kept / max(rows, 1), self._guess(chunk), decoded or 0.0
+        if decoded is not None and self.needs_decoded_share:
             self._scattering.add(decoded)
 
     def _expected(self, chunk: Sequence[int]) -> float:

@@ -225,7 +225,7 @@ class _Reader:
             if some.count:
                 positions = some.positions(piece) if self._spec.positions else None
                 yield self._out(some.of_columns(self._returned(arrays)), some.count, positions)
-        self._gate.saw(chunk, kept, rows, self._decoded_share(chunk, decoded))
+        self._gate.saw(chunk, kept, rows, None if few else self._decoded_share(chunk, decoded))
         self._meter.blocks(read=len(chunk), lazy=len(chunk) * few, eager=len(chunk) * (not few))
 
     def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:

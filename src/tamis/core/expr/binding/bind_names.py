@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tamis.core.expr.binding import bind_json as documents
 from tamis.core.expr.binding.bind_base import BinderBase
 from tamis.core.expr.bound_column import column_by_ids
@@ -10,7 +12,7 @@ from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.registry import sql_name
 from tamis.core.expr.syntax.nodes import Dot, Name, Path, Subscript
 from tamis.core.expr.tree import Cause, Column, Constructed, Element, Expr, Literal, Opaque
-from tamis.core.types import NULL, STRING, Array, Map, Struct
+from tamis.core.types import NULL, STRING, Array, Field, Map, Struct
 from tamis.errors import NotFound
 
 _NO_PARENTHESES = frozenset(
@@ -68,7 +70,8 @@ class BinderOfNames(BinderBase):
     def field(self, parts: tuple[str, ...]) -> Expr:
         """Return the column with these names from the top level down, or what its arrays and maps hold.
 
-        ``map.key`` is the value of a key, ``array.field`` the array of the field's values.
+        ``map.key`` is the value of a key, ``array.field`` the array of the field's values. What only Spark can
+        compute is opaque.
         """
         try:
             top = self.schema.find(parts[:1])
@@ -76,20 +79,24 @@ class BinderOfNames(BinderBase):
             raise self._missing(parts, error) from None
         found: Expr = column_by_ids(self.schema, (top[0].id,))
         for depth, name in enumerate(parts[1:], 2):
-            if isinstance(found, Column) and isinstance(found.type, Struct):
+            if isinstance(found, Column) and not isinstance(found.type, Array | Map):
                 found = column_by_ids(self.schema, tuple(f.id for f in self.schema.find(parts[:depth])))
-                continue
-            below = self._below(found, name)
-            if below is None:
-                raise _no_field_below(parts, found)
-            found = below
+            else:
+                found = self._below(found, name, parts)
         return found
 
-    def _below(self, value: Expr, name: str) -> Expr | None:
-        """Return what ``name`` selects of a map, an array of structs, or one of their values; None if nothing."""
+    def _below(self, value: Expr, name: str, parts: tuple[str, ...]) -> Expr:
+        """Return what ``name``, one of ``parts``, selects of a map, an array of structs, or one of their values."""
         if isinstance(value.type, Map) or isinstance(value, Opaque):
             return self.call("map_value", value, Literal(STRING, name))
-        return field_of(value, name)
+        found = field_of(value, name)
+        if found is not None:
+            return found
+        struct = value.type.element.type if isinstance(value.type, Array) else value.type
+        fields = struct.fields if isinstance(struct, Struct) else ()
+        if any(f.name.lower() == name.lower() for f in fields):
+            return Opaque(NULL, ".".join(parts), (value,), cause=Cause.FUNCTION)
+        raise _no_field_below(parts, fields)
 
     def _missing(self, parts: tuple[str, ...], error: NotFound) -> NotFound:
         """Return the error for an unknown column, with a suggestion."""
@@ -123,10 +130,8 @@ class BinderOfNames(BinderBase):
         return documents.extract(self.bind(node.value), steps, self.mode, self.zone) or self.unknown(node)
 
 
-def _no_field_below(parts: tuple[str, ...], parent: Expr) -> NotFound:
-    """Return the error for names that lead through an array or another value without such a field."""
-    name, remedy = ".".join(parts), "Use element_at."
-    if isinstance(parent.type, Array) and isinstance(parent.type.element.type, Struct):
-        fields = ", ".join(f.name for f in parent.type.element.type.fields)
-        remedy = f"The array's elements have the fields: {fields}. For one element, use element_at."
+def _no_field_below(parts: tuple[str, ...], fields: Sequence[Field]) -> NotFound:
+    """Return the error for names that lead through an array or a map to a value without such a field."""
+    name = ".".join(parts)
+    remedy = f"Fields are: {', '.join(f.name for f in fields)}." if fields else "For one element, use element_at."
     return NotFound(f"There is no column {name!r}.", code="COLUMN_NOT_FOUND", name=name, remedy=remedy)

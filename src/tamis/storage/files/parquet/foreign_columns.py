@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from tamis.core.types import Array, Field, Map, Schema, Struct
+from tamis.core.types import Array, DataType, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID
 from tamis.storage.commit_log import Source
 from tamis.storage.files.column_conversion import FieldIndex, Names
@@ -102,6 +102,26 @@ def _matched(found: list[pa.Field], known: tuple[Field, ...], names: ForeignName
         if at is not None:
             matched[at] = one
     return matched
+
+
+def names_beyond(found: list[pa.Field], known: tuple[Field, ...], names: ForeignNames) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of names of a file's fields that ``known`` lacks, without the fields below them.
+
+    Elements, keys and values of arrays and maps have the names that they have in a schema.
+    """
+    for f, match in zip(found, _matched(found, known, names), strict=True):
+        yield from ((f.name, *rest) for rest in ([()] if match is None else _names_below(f.type, match.type, names)))
+
+
+def _names_below(kind: pa.DataType, data_type: DataType, names: ForeignNames) -> Iterator[tuple[str, ...]]:
+    if pa.types.is_struct(kind) and isinstance(data_type, Struct):
+        yield from names_beyond(list(kind), data_type.fields, names)
+    elif pa.types.is_map(kind) and isinstance(data_type, Map):
+        for f, inner in ((kind.key_field, data_type.key), (kind.item_field, data_type.value)):
+            yield from ((inner.name, *rest) for rest in _names_below(f.type, inner.type, names))
+    elif is_listed(kind) and isinstance(data_type, Array):
+        element = data_type.element
+        yield from ((element.name, *rest) for rest in _names_below(kind.value_field.type, element.type, names))
 
 
 Leaf = tuple[tuple[int, ...], int, pa.Field]
