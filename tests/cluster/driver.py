@@ -192,13 +192,13 @@ def killed_in_merge(driver: Driver) -> dict[str, Any]:
     return {"ran": ran, "rows": driver.counted("t"), "sums": sums, "failed": driver.failed_tasks()}
 
 
-def append_users(driver: Driver) -> None:
-    """Create ``lake.db.t`` with six parts of 50,000 rows each, written without Spark."""
+def append_users(driver: Driver, rows: int = 50_000) -> None:
+    """Create ``lake.db.t`` with six parts of ``rows`` rows each, written without Spark."""
     driver.sql("CREATE NAMESPACE lake.db")
     driver.sql("CREATE TABLE lake.db.t (id BIGINT, user INT) USING tamis CLUSTER BY (user)")
     for n in range(6):
         table = driver.open("t")
-        ids = range(n * 50_000, (n + 1) * 50_000)
+        ids = range(n * rows, (n + 1) * rows)
         table.append(
             pa.table({"id": pa.array(ids, pa.int64()), "user": pa.array([i % 1_000 for i in ids], pa.int32())})
         )
@@ -211,7 +211,7 @@ def some_task_runs(stage: Any, seconds: float) -> bool:
 
 
 def killed_in_index_build(driver: Driver) -> dict[str, Any]:
-    append_users(driver)
+    append_users(driver, 500_000)  # a task takes seconds, so that it still runs when its executor is killed
     ran = driver.while_running(lambda: driver.sql("CREATE INDEX by_id ON lake.db.t (id)"), some_task_runs)
     table = driver.open("t")
     scan = table.scan("id = 123456")
@@ -244,7 +244,7 @@ def killed_in_stream(driver: Driver) -> dict[str, Any]:
         query.awaitTermination(300)
         return str(query.exception())
 
-    ran = driver.while_running(lambda: copy(20), lambda stage, seconds: some_task_runs(stage, seconds) and seconds > 1)
+    ran = driver.while_running(lambda: copy(60), lambda stage, seconds: some_task_runs(stage, seconds) and seconds > 1)
     first = driver.counted("s")
     driver.open("t").append(pa.table({"id": pa.array(range(300, 350), pa.int64())}))
     restarted = copy(0)
