@@ -167,6 +167,13 @@ def test_a_table_that_reads_null_since_an_older_release_says_so(
         older.setattr(source_sync, "_check_live_names", lambda *_: None)
         table.sync()
     refuses(tamis.open(tmp_path / "t"))
+    deltalake.write_deltalake(source, back(), mode="append")
+    refuses(tamis.open(tmp_path / "t"))
+    deltalake.write_deltalake(source, back(), mode="overwrite")
+    mended = tamis.open(tmp_path / "t")
+    mended.sync(skip_history=True)
+    mended.refresh()
+    assert sorted_rows(mended.scan().to_arrow()) == delta_rows(source)
 
 
 def test_the_history_may_be_skipped_where_the_files_are_gone_by_now(tmp_path: Path) -> None:

@@ -94,11 +94,12 @@ def take_changes(snapshot: Snapshot, changes: Changes) -> tuple[Snapshot, Synchr
     version: str | None = source.properties.get(SOURCE_VERSION)
     commits = added = removed = 0
     live = _LivePaths()
-    _check_live_names(snapshot, source.column_names, (), snapshot.head)
     for change, position in changes(source, snapshot.head):
-        snapshot, figures = _taken(snapshot, live, change, position)
+        snapshot, figures = _taken(snapshot, live, change, position, first=not commits)
         version = change.table.version
         commits, added, removed = commits + 1, added + figures[0], removed + figures[1]
+    if not commits:  # an older release may have taken what is refused now
+        _check_live_names(snapshot, source.column_names, (), snapshot.head)
     return snapshot, Synchronization(source.root, commits, version, snapshot.version, added, removed)
 
 
@@ -122,16 +123,19 @@ class _LivePaths:
 
 
 def _taken(
-    snapshot: Snapshot, live: _LivePaths, change: SourceChange, position: Mapping[str, Any]
+    snapshot: Snapshot, live: _LivePaths, change: SourceChange, position: Mapping[str, Any], *, first: bool
 ) -> tuple[Snapshot, tuple[int, int]]:
-    """Commit one version of the source; return the snapshot, and how many files came and went."""
+    """Commit one version of the source; return the snapshot, and how many files came and went.
+
+    ``first`` says that it is the first one of this synchronization.
+    """
     before = followed_source(snapshot.head, snapshot.store.url)
     head = _evolved(snapshot.head, change.table.schema, before.root)
     # a column that files did not hold by the old name mapping may be in it now
     names = {i: name for i, name in before.column_names.items() if name} | dict(change.table.column_names)
     source = replace(before, column_names=names)
     effect = _effect(snapshot, live, source, change, head)
-    if head is not snapshot.head:
+    if first or head is not snapshot.head:
         _check_live_names(snapshot, names, effect.removed, head)
     removed_until = int(before.properties.get(REMOVED_UNTIL, world().now_micros()))
     progress: dict[str, Any] = {
