@@ -147,9 +147,10 @@ def _taken(
         assert snapshot.head.schema is not None
         assert head.schema is not None
         extra = before.properties.get(EXTRA_NAMES, ())
+        if extra and len(effect.removed) == len(snapshot.parts()):  # no file that was known stays
+            extra = ()
         check_extra_names(snapshot.head.schema, head.schema, names, extra, source.root)
-        if effect.parts and effect.parts.extra_names:
-            progress[EXTRA_NAMES] = added_names(extra, effect.parts.extra_names)
+        progress[EXTRA_NAMES] = added_names(extra, effect.parts.extra_names if effect.parts else ())
     source = replace(source, properties={**before.properties, **progress})
     head = replace(
         head,
