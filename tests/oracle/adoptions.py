@@ -15,9 +15,9 @@ SOURCES = ("folder", "folder", "hive", "hive", "delta", "delta", "iceberg")
 UNFIT = {
     **{source: {"variant", "typed", "interval", "char"} for source in ("folder", "hive")},
     "delta": {"variant", "typed", "interval"},
-    "iceberg": {"variant", "typed", "interval", "char", "tinyint", "smallint"},
+    "iceberg": {"variant", "typed", "interval", "char", "tinyint", "smallint", "orders", "keyed"},
 }
-"""Kinds that a source cannot hold."""
+"""Kinds that a source cannot hold. PyIceberg writes a missing array of structs as an empty one."""
 DELETES = {"delta": ("vectors", "vectors", "rewrite"), "iceberg": ("positions", "vectors", "equality", "rewrite")}
 """How a source's own writers delete rows."""
 PARTITIONED = ("int", "string", "date", "bigint")

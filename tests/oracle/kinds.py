@@ -66,6 +66,21 @@ def _struct(i: int) -> dict[str, Any]:
     return {"u": i, "v": f"k{i:03}"}
 
 
+def _orders(i: int) -> dict[str, Any]:
+    """Lines of an order; a line may be missing, or its product."""
+    lines = [
+        {"sku": i, "p": {"code": f"k{i % 20:03}"}},
+        {"sku": i + 1, "p": None},
+        None,
+        {"sku": None, "p": {"code": None}},
+    ]
+    return {"items": None if i % 11 == 10 else lines[: i % 5]}
+
+
+def _keyed(i: int) -> list[tuple[str, Any]]:
+    return [(f"k{i % 4}", {"v": i, "l": [i, i + 2]}), ("n", {"v": None, "l": None}), ("m", None)][: i % 4]
+
+
 def _document(i: int) -> str:
     shape = SHAPES[i % 3 if i % 10 else i % len(SHAPES)]
     body = shape.format(x=i, y=i % 7, t=f"x{i % 20:02}")
@@ -108,6 +123,11 @@ KINDS: dict[str, Kind] = {
                   lambda v: "array(" + ", ".join("NULL" if x is None else str(x) for x in v) + ")", ordered=False),
     "map": Kind("MAP<STRING, INT>", pa.map_(pa.string(), pa.int32()), lambda i: [(f"k{i % 4}", i), ("n", i + 1)][: 1 + i % 2],
                 ([], [("a", None)]), str, ordered=False),
+    "orders": Kind("STRUCT<items: ARRAY<STRUCT<sku: INT, p: STRUCT<code: STRING>>>>",
+                   pa.struct([("items", pa.list_(pa.struct([("sku", pa.int32()), ("p", pa.struct([("code", pa.string())]))])))]),
+                   _orders, ({"items": None}, {"items": []}, {"items": [None]}), str, ordered=False),
+    "keyed": Kind("MAP<STRING, STRUCT<v: INT, l: ARRAY<INT>>>", pa.map_(pa.string(), pa.struct([("v", pa.int32()), ("l", pa.list_(pa.int32()))])),
+                  _keyed, ([], [("a", None)]), str, ordered=False),
     "json": Kind("STRING", pa.string(), _document, tuple(d for d in DOCUMENTS if d is not None), _text, ordered=False),
     "typed": Kind("VARIANT", pa.null(), typed_values, POOL, _text, ordered=False, staged=staged_sql()),
     "variant": Kind("VARIANT", pa.null(), _document, tuple(d for d in DOCUMENTS if d is not None), _text, ordered=False, staged="try_parse_json({0})"),

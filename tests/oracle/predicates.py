@@ -8,6 +8,7 @@ from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
 from tests.oracle.kinds import KINDS, NUMBERS, PLAIN, SPAN, WHOLE, rank, some_literal
+from tests.oracle.nested_predicates import NESTED_PREDICATES
 from tests.oracle.typed_variants import typed_predicate
 
 COMPARE = ("=", "<>", "<", "<=", ">", ">=", "<=>")
@@ -198,7 +199,7 @@ class Predicates:
             + [self._instants] * 2
             + [self._texts, self._nested, self._two, self._guarded]
         )
-        if self.named("array", "map") is not None:
+        if self.named("array", "map", "orders", "keyed") is not None:
             makers += [self._nested] * 2
         return self.rng.choice(makers)() or self._plain()
 
@@ -273,47 +274,13 @@ class Predicates:
         return f"{self.text()} {rng.choice(COMPARE)} {some_literal(rng, 'string')}"
 
     def _nested(self) -> str | None:
-        rng, name = self.rng, self.named("struct", "array", "map", "json", "variant", "typed")
+        rng, name = self.rng, self.named(*NESTED_PREDICATES, "json", "variant", "typed")
         if name is None:
             return None
         x, path, op, n = self.sql(name), rng.choice(PATHS), rng.choice(COMPARE), rng.randrange(SPAN)
+        if self.columns[name] in NESTED_PREDICATES:
+            return rng.choice(NESTED_PREDICATES[self.columns[name]](rng, x, op, n))
         match self.columns[name]:
-            case "struct":
-                return rng.choice(
-                    (
-                        f"{x}.u {op} {n}",
-                        f"{x}.v {op} {some_literal(rng, 'string')}",
-                        f"{x} IS NULL",
-                        f"{x}.u IS NOT NULL",
-                        f"{x}.v LIKE 'k0%'",
-                    )
-                )
-            case "array":
-                return rng.choice(
-                    (
-                        f"array_contains({x}, {n})",
-                        f"size({x}) {op} {n % 3}",
-                        f"get({x}, {rng.randrange(4)}) {op} {n}",
-                        f"{x}[{rng.randrange(2)}] {op} {n}",
-                        f"element_at({x}, {rng.choice((1, 1, 2, -1))}) {op} {n}",
-                        f"try_element_at({x}, {rng.choice((1, 2, 3, -1))}) {op} {n}",
-                        f"get({x}, {rng.randrange(3)}) IS {rng.choice(('', 'NOT '))}NULL",
-                        f"{x} IS NULL",
-                        f"exists({x}, e -> e > {n})",
-                    )
-                )
-            case "map":
-                return rng.choice(
-                    (
-                        f"try_element_at({x}, 'k{rng.randrange(5)}') {op} {n}",
-                        f"{x}['{rng.choice(('k0', 'k3', 'n', 'none', 'a'))}'] {op} {n}",
-                        f"element_at({x}, '{rng.choice(('k2', 'n'))}') {op} {n}",
-                        f"{x}['{rng.choice(('k1', 'n', 'none'))}'] IS {rng.choice(('', 'NOT '))}NULL",
-                        f"size({x}) {op} 1",
-                        f"map_contains_key({x}, 'k2')",
-                        f"{x} IS NULL",
-                    )
-                )
             case "typed":
                 return typed_predicate(rng, x, op, lambda kind: some_literal(rng, kind))
             case "json" if rng.random() < 0.2:

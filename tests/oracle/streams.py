@@ -67,7 +67,7 @@ def some_stream(rng: Random, built: Built) -> Asked:
         predicate = rng.choice((since(rng, instants[0]), f"({since(rng, instants[0])}{word}{predicate})"))
     names = rng.sample(list(built.columns), rng.choice((1, 2, len(built.columns))))
     way = rng.choice(WAYS)
-    if way == WAYS[-1] or any(built.columns[name] in {"map", "variant", "typed"} for name in names):
+    if way == WAYS[-1] or any(built.columns[name] in {"map", "keyed", "variant", "typed"} for name in names):
         names = ["k"]
     return Asked(way, tuple(names), predicate)
 

@@ -16,11 +16,11 @@ BASE = {"a": "int", "s": "string"}
 MAYBE = {"b": "bigint", "d": "double", "x": "binary"}
 """In every other table."""
 OTHERS = ("tinyint", "smallint", "double", "double", "float", "decimal", "decimal38", "boolean", "binary", "date", "timestamp", "ntz", "interval", "char", "char",
-          "struct", "array", "array", "map", "map", "json", "variant", "typed")  # fmt: skip
+          "struct", "array", "array", "map", "map", "orders", "keyed", "json", "variant", "typed")  # fmt: skip
 FORMATS = ("parquet", "parquet", "parquet", "orc", "vortex")
 UNFIT = {
     "orc": {"variant", "typed", "interval", "ntz"},
-    "vortex": {"variant", "typed", "interval", "map"},
+    "vortex": {"variant", "typed", "interval", "map", "keyed"},
     **adoptions.UNFIT,
 }
 """Kinds that a format, or a source, cannot hold."""

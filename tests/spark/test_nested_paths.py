@@ -146,3 +146,35 @@ def test_names_that_lead_nowhere(tmp_path: Path, name: str, remedy: str) -> None
     with pytest.raises(NotFound, match=remedy) as caught:
         table.scan(f"{name} IS NULL").to_arrow()
     assert (caught.value.code, caught.value.name) == ("COLUMN_NOT_FOUND", name)
+
+
+MUST_PRUNE = [
+    "array_contains(s.items.sku, 205)",
+    "array_contains(s.items.product.code, 'c205')",
+    "s.items.sku[0] = 205",
+    "s.items[0].sku = 205",
+    "get(s.items, 0).product.code = 'c205'",
+    "exists(s.items, x -> x.sku = 205)",
+    "array_contains(lines.product.code, 'c205')",
+    "s.m.a.v = 205",
+    "element_at(s.m, 'a').p.q = 205",
+]
+
+
+@pytest.mark.parametrize("text", MUST_PRUNE)
+def test_names_through_arrays_and_maps_prune(tmp_path: Path, text: str) -> None:
+    table = tamis.create(tmp_path / "t", SCHEMA)
+    for part in range(4):
+        numbers = [100 * part + i for i in range(10)]
+        found = [
+            {
+                "k": n,
+                "s": {"items": [item(n, f"c{n:03}")], "m": [("a", {"v": n, "p": {"q": n}})]},
+                "lines": [{"product": {"code": f"c{n:03}"}}],
+            }
+            for n in numbers
+        ]
+        table.append(pa.Table.from_pylist(found, SCHEMA))
+    scan = table.scan(text, ["k"])
+    assert scan.to_arrow()["k"].to_pylist() == [205]
+    assert scan.report.parts.kept == 1
