@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.spark.capabilities import needs_newest
 
+import tamis
 from tamis.core.types import INTEGER, Field, Schema, Struct
 from tamis.errors import SchemaFenced
 from tamis.spark.catalog.analyzed_schema import captured_schema
@@ -126,3 +127,16 @@ def test_a_schema_that_contradicts_the_kept_ids_is_refused() -> None:
         captured_schema(head, current, required)
     kept["metadata"] = {FIELD_ID: "3"}
     assert captured_schema(head, current, required) is current
+
+
+PROPERTY = "tamis.stats.keep"
+
+
+def test_properties_name_columns_as_they_are_called_now(lake: Any) -> None:
+    lake.sql(f"CREATE TABLE lake.db.t (k INT, u STRING) TBLPROPERTIES ('{PROPERTY}' = 'k')")
+    lake.sql(f"CREATE OR REPLACE TABLE lake.db.t (u STRING, k STRING) TBLPROPERTIES ('{PROPERTY}' = 'u')")
+    assert tamis.open(lake.folder / "db" / "t").snapshot.head.properties[PROPERTY] == "u"
+    lake.sql("ALTER TABLE lake.db.t RENAME COLUMN u TO v")
+    assert tamis.open(lake.folder / "db" / "t").snapshot.head.properties[PROPERTY] == "v"
+    lake.sql("ALTER TABLE lake.db.t DROP COLUMN v")
+    assert PROPERTY not in tamis.open(lake.folder / "db" / "t").snapshot.head.properties

@@ -5,8 +5,10 @@ Recent filters are those of this process.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from tamis.core.expr.json_codec.json_path import (
     ELEMENT,
@@ -21,11 +23,14 @@ from tamis.core.expr.json_codec.json_path import (
 from tamis.core.stats.json_paths.path_collector import collects_paths
 from tamis.core.stats.json_paths.text_paths import DEEPEST, LONGEST_KEY
 from tamis.core.types import Array, Field, Map, Schema
-from tamis.core.types.identifiers import split_path
+from tamis.core.types.identifiers import BACKQUOTED, dotted_path, split_path
 from tamis.errors import TamisError
 
 Place = tuple[int, str]
 """A column id, and the path in its documents ($ for the column itself)."""
+
+_COLUMN = re.compile(rf"(?:{BACKQUOTED}|[^:])*")
+"""The columns of a name, up to the colon before a path in documents."""
 
 MOST_PLACES = 64
 MOST_TABLES = 256
@@ -111,18 +116,47 @@ def paths_named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
     return tuple((column, path) for column, path in said if path is not None)
 
 
+def renamed_place(name: str, before: Schema, after: Schema) -> str | None:
+    """Return the name under ``after`` of the place that ``name`` has under ``before``.
+
+    None if its column was dropped. A name that matches nothing under ``before`` is returned as it is.
+    """
+    found = _column_and_rest(name, before)
+    if found is None:
+        return name
+    path, rest = found
+    ids = tuple(field.id for field in path)
+    if after.paths.get(ids[-1]) != ids:
+        return None
+    names = [after.by_id[i].name for i in ids]
+    if names == [field.name for field in path]:
+        return name
+    inner = _COLUMN.match(name)
+    assert inner is not None
+    return dotted_path([*names, *rest], marks=".,:`") + name[inner.end() :]
+
+
+def _column_and_rest(name: str, schema: Schema) -> tuple[Sequence[Field], tuple[str, ...]] | None:
+    """Return the fields down to the column that ``name`` begins with, and the parts after it, up to a colon."""
+    column = _COLUMN.match(name)
+    assert column is not None
+    parts = split_path(column[0])
+    for path, rest in [*((parts[:n], parts[n:]) for n in range(len(parts), 0, -1)), ((column[0],), ())]:
+        with suppress(TamisError):
+            return schema.find(path), rest
+    return None
+
+
 def _steps_named(name: str, schema: Schema) -> tuple[Sequence[Field], Steps] | None:
     """Return the column that ``name`` begins with, and the path below it."""
-    column, _, inner = name.partition(":")
-    parts = split_path(column)
-    for path, rest in [*((parts[:n], parts[n:]) for n in range(len(parts), 0, -1)), ((column,), ())]:
-        try:
-            found = schema.find(path)
-        except TamisError:
-            continue
-        below = ".".join([*rest, *([inner] if inner else [])])
-        if below and not (collects_paths(found[-1].type) or isinstance(found[-1].type, Array | Map)):
-            return None
-        steps = steps_of(f"$.{below}" if below and not below.startswith("[") else f"${below}")
-        return None if steps is None else (found, steps)
-    return None
+    known = _column_and_rest(name, schema)
+    column = _COLUMN.match(name)
+    if known is None or column is None:
+        return None
+    found, rest = known
+    inner = name[column.end() + 1 :]
+    below = ".".join([*rest, *([inner] if inner else [])])
+    if below and not (collects_paths(found[-1].type) or isinstance(found[-1].type, Array | Map)):
+        return None
+    steps = steps_of(f"$.{below}" if below and not below.startswith("[") else f"${below}")
+    return None if steps is None else (found, steps)

@@ -24,9 +24,9 @@ def backquote_path(names: Iterable[str]) -> str:
     return ".".join(backquote(name) for name in names)
 
 
-def dotted_path(names: Iterable[str]) -> str:
-    """Return the dotted path with backquotes only around parts that contain a dot or a backquote."""
-    return ".".join(backquote(name) if "." in name or "`" in name else name for name in names)
+def dotted_path(names: Iterable[str], marks: str = ".`") -> str:
+    """Return the dotted path with backquotes only around parts that contain one of ``marks``: a dot or a backquote."""
+    return ".".join(name if set(name).isdisjoint(marks) else backquote(name) for name in names)
 
 
 def remove_backquotes(text: str) -> str:

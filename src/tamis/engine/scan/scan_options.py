@@ -13,12 +13,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tamis.core.stats.kept_statistics import unfit_name
+from tamis.core.stats.place_properties import STATS_KEEP, WRITE_SHRED
 from tamis.core.types import Schema
+from tamis.core.types.identifiers import split_list
 from tamis.core.types.schema import listed_names
 from tamis.errors import InvalidInput
 
 PREFIX = "tamis."
-_KEEP = "tamis.stats.keep"
 _UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SIZE = re.compile(r"(\d+)\s*(?:([kmgt]?)i?b?)", re.IGNORECASE)
 
@@ -184,7 +185,7 @@ def check_places(given: Mapping[str, str], schemas: Sequence[Schema], code: str 
     The ``code`` is ``BAD_PROPERTY``, or ``BAD_OPTION`` for an option of one write. A column of any of the schemas is
     known. Of a path below a document column only the form is checked.
     """
-    names = {key.lower(): value for key, value in given.items()}.get(_KEEP, "")
+    names = {key.lower(): value for key, value in given.items()}.get(STATS_KEEP, "")
     found = unfit_name(_names(names), schemas)
     if found is None:
         return
@@ -192,13 +193,13 @@ def check_places(given: Mapping[str, str], schemas: Sequence[Schema], code: str 
     kind = "Option" if code == "BAD_OPTION" else "Property"
     if why is not None:
         raise InvalidInput(
-            f"{kind} {_KEEP} names {wrong!r}, which has no statistics of its own to keep.",
+            f"{kind} {STATS_KEEP} names {wrong!r}, which has no statistics of its own to keep.",
             code=code,
             name=wrong,
             remedy=f"{why[0].upper()}{why[1:]}.",
         )
     raise InvalidInput(
-        f"{kind} {_KEEP} names {wrong!r}, and there is no such column.",
+        f"{kind} {STATS_KEEP} names {wrong!r}, and there is no such column.",
         code=code,
         name=wrong,
         remedy="Columns are: "
@@ -309,7 +310,7 @@ def _word(value: Any) -> str:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    items = value.split(",") if isinstance(value, str) else list(value)
+    items = split_list(value) if isinstance(value, str) else list(value)
     return tuple(str(item).strip() for item in items if str(item).strip())
 
 
@@ -339,7 +340,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.stats.collect": ("stats_collect", _flag),
     "tamis.stats.filter": ("stats_filter", _flag),
     "tamis.stats.budget_bytes": ("stats_budget_bytes", _size),
-    _KEEP: ("stats_keep", _names),
+    STATS_KEEP: ("stats_keep", _names),
     "tamis.audit.percent": ("audit_percent", _percent),
     "tamis.audit.max_bytes": ("audit_max_bytes", _size),
     "tamis.read.lazy": ("read_lazy", _one_of("auto", "on", "off", "native")),
@@ -353,7 +354,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.scan.max_bytes": ("scan_max_bytes", _size),
     "tamis.scan.join_keys": ("scan_join_keys", _flag),
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
-    "tamis.write.shred": ("write_shred", _names),
+    WRITE_SHRED: ("write_shred", _names),
     "tamis.write.outside_filter": ("write_outside", _one_of("auto", "refuse", "allow")),
     _EXPORT: ("export", _formats),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),

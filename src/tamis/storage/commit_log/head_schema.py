@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.generated_columns import FEATURE, check_generated
 from tamis.core.schema import dropped_between
+from tamis.core.stats.place_properties import renamed_properties
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log.constraint_columns import renamed_constraints, with_constraints
@@ -37,7 +38,8 @@ def next_schema(
     the first of the old ones, existing parts count as unordered (``ordered_now``) until they are compacted.
     A writer that still has the old clustering writes parts of an earlier schema, which count as unordered, too.
 
-    Without ``constraints`` (under the names of ``schema``), those of the head follow the change.
+    Without ``constraints`` (under the names of ``schema``), those of the head follow the change, and so do the names
+    in its properties.
 
     Raises ``InvalidInput``: ``RESERVED_NAME`` for a new column with the prefix of metadata columns,
     ``CONSTRAINED_COLUMN`` for a change that a constraint forbids; and the errors of ``check_generated``.
@@ -58,12 +60,15 @@ def next_schema(
     live = (*(gone for gone in head.dropped if gone.parent == 0 or gone.parent in given.by_id), *dropped)
     asked = head.cluster_by if cluster_by is None else cluster_by
     kept = tuple(path for path in asked if given.paths.get(path[-1]) == path)
+    properties = head.properties
     if constraints is None:
         constraints = renamed_constraints(head.constraints, head.schema or given, given)
+        properties = renamed_properties(properties, head.schema or given, given)
     broken = kept != head.cluster_by[: len(kept)]
     constrained = with_constraints(head, constraints)
     return replace(
         constrained,
+        properties=properties,
         schemas=(*head.schemas, given),
         highest_column_id=max(head.highest_column_id, given.highest_id()),
         dropped=live,

@@ -14,6 +14,7 @@ from tamis.core.schema.additions import added_fields, widened_fields
 from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution, check_next
+from tamis.core.stats.place_properties import renamed_properties
 from tamis.core.types import DataType, Field, Schema
 from tamis.engine.operations.schema.constraint_definitions import Asked, with_constraint, without_constraint
 from tamis.engine.operations.schema.evolve import check_policy, commit_schema, describe_outcome
@@ -54,6 +55,8 @@ class Draft:
     def _next(self, schema: Schema) -> None:
         if self.follows:
             self.constraints = renamed_constraints(self.constraints, self.schema, schema)
+        self.properties = renamed_properties(self.properties, self.schema, schema)
+        self.said = renamed_properties(self.said, self.schema, schema)
         self.schema = schema
 
     def constrain(self, asked: Asked) -> None:
