@@ -16,6 +16,7 @@ OTHER_NAMES = {
     "cardinality": "cardinality(tags) > 1", "case": "CASE WHEN i < 600 THEN 1 ELSE 2 END = 1", "cast": "CAST(ts AS DATE) = '2024-03-05'",
     "curdate": "day > curdate()", "current_date": "day = current_date()", "current_timestamp": "ts > current_timestamp()", "date": "date(ts) = '2024-03-05'",
     "date_part": "date_part('MONTH', ts) = 2", "dateadd": "dateadd(DAY, 30, ts) > '2025-01-15'", "datepart": "datepart('MONTH', ts) = 2", "double": "double(i) > 1150",
+    "make_dt_interval": "ts + make_dt_interval(0, i) > '2025-01-15'",
     "e": "x > e()", "extract": "extract(MONTH FROM ts) = 2", "float": "float(i) > 1150", "get": "get(tags, 0) = 't3'",
     "if": "if(i < 600, 1, 2) = 1", "ilike": "s ILIKE 'C%'", "int": "int(x) = 5", "left": "left(s, 1) = 'b'", "localtimestamp": "at > localtimestamp()",
     "locate": "locate('F', level) > 0", "log": "log(x) > 2.4", "now": "ts > now()", "nullif": "nullif(i, 0) > 1150", "nullifzero": "nullifzero(i) > 1150",
@@ -69,7 +70,6 @@ REASONS = {
     "Counts the bounds below its argument: compare the argument with the bound of the bucket, which skips the same parts.": "width_bucket",
     "Defined for 0 to 20 only, and NULL elsewhere: compare the argument.": "factorial",
     "Reads two numbers of either sign, and turns where one of them is zero: where both are narrow in a part, comparisons of the numbers skip it, too.": "atan2 hypot",
-    "Makes an interval of days and seconds. Of times that are moved by one, `timestampadd` and `ts + INTERVAL` have a rule.": "make_dt_interval",
     "Depends on all letters of its texts. Bounds tell how texts begin.": """
         jaro_winkler_similarity levenshtein luhn_check soundex is_valid_utf8 make_valid_utf8 try_validate_utf8 validate_utf8""",
     "Finds or counts what lies inside a text. Bounds tell how texts begin.": """
@@ -90,7 +90,7 @@ REASONS = {
     "Writes a text as an SQL literal: compare the text.": "quote",
     "Takes a part of an address from its middle. Bounds tell how texts begin.": "parse_url try_parse_url",
     "Names of days and months are not in the order of time: write `dayofweek` and `month`.": "dayname monthname",
-    "An interval of months, days and seconds has no order, so Spark compares it with nothing.": "make_interval try_make_interval",
+    "An interval of months, days and seconds has no order: move times by `timestampadd`, `make_dt_interval` or `n * INTERVAL '1' SECOND`, which have rules.": "make_interval try_make_interval",
     "Cuts a time to buckets of any length: compare the time with the bounds of the buckets. `date_trunc` has a rule.": "time_bucket",
     "Nanoseconds: columns have microseconds, and Spark converts to a type that no table has.": "timestamp_nanos unix_nanos",
     "A time of day: only comparisons and casts of the type are read.": """

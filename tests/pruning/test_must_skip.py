@@ -151,6 +151,10 @@ timestampdiff(DAY, TIMESTAMP'2024-01-01 00:00:00', ts) >= 330|11|1
 timestampdiff(MONTH, ts, TIMESTAMP'2024-12-31 00:00:00') = 0|11|0
 datediff(DAY, DATE'2024-01-01', d) < 20|11|0
 timestampadd(DAY, 30, ts) > TIMESTAMP'2024-12-01 00:00:00'|10|1
+timestampadd(SECOND, i * 60, ts) > TIMESTAMP'2024-12-01 00:00:00'|11|0
+timestampadd(DAY, i % 30, ts) > TIMESTAMP'2024-12-30 00:00:00'|11|0
+ts + make_dt_interval(0, i, 0, 90) > TIMESTAMP'2025-01-15 00:00:00'|11|0
+ts + i * INTERVAL '1' HOUR > TIMESTAMP'2025-01-15 00:00:00'|11|0
 from_utc_timestamp(ts, 'Europe/Berlin') < TIMESTAMP'2024-01-15 00:00:00'|11|0
 to_utc_timestamp(ts, 'Europe/Berlin') >= TIMESTAMP'2024-12-01 00:00:00'|11|0
 ts >= TIMESTAMP'2024-12-31 00:00:00' - INTERVAL 1 MONTH|11|0

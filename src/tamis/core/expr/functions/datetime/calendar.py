@@ -163,7 +163,7 @@ def _datediff(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr
 
 @declare_sugar("timestampadd", "dateadd", catalyst=("TimestampAdd",))
 def _timestampadd(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-    """Rewrite ``timestampadd(unit, n, time)`` with a constant ``n`` to the addition of an interval.
+    """Rewrite ``timestampadd(unit, n, time)`` to the addition of an interval; months only with a constant ``n``.
 
     ``dateadd(day, n)`` is ``date_add``.
     """
@@ -172,13 +172,17 @@ def _timestampadd(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> 
     if len(args) != 3 or not (is_instant(args[2].type) or is_text(args[2].type)):
         return None
     unit, count = _unit(args[0]), args[1]
-    if unit is None or not isinstance(count, Literal) or count.type not in INTEGRAL or count.value is None:
+    if unit is None or count.type not in INTEGRAL:
         return None
     time = (
         args[2]
         if is_instant(args[2].type) and args[2].type != DATE
         else implicit_cast(args[2], TIMESTAMP, mode, zone_name)
     )
+    if not isinstance(count, Literal):
+        return None if unit in _MONTHS else _add_units(unit, count, time, zone_name)
+    if count.value is None:
+        return None
     if unit in _MONTHS:
         months = count.value * _MONTHS[unit]
         fits = LIMITS[INTEGER][0] <= months <= LIMITS[INTEGER][1]
@@ -193,6 +197,15 @@ def _timestampadd(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> 
     if unit not in {"day", "week"} and time.type == TIMESTAMP:  # elapsed time, not calendar days
         return make_call("timestamp_micros", make_call("add", make_call("unix_micros", time), Literal(LONG, micros)))
     return make_call("timestamp_add", time, Literal(DayTimeInterval(), micros), mode=mode, zone=zone_name)
+
+
+def _add_units(unit: str, count: Expr, time: Expr, zone_name: str | None) -> Expr:
+    """Return ``time`` moved by a number of units that depends on the row. An overflow is an error in either mode."""
+    if unit not in {"day", "week"} and time.type == TIMESTAMP:  # elapsed time, not calendar days
+        micros = make_call("multiply", Literal(LONG, _UNITS[unit]), implicit_cast(count, LONG, Mode.ANSI, zone_name))
+        return make_call("timestamp_micros", make_call("add", make_call("unix_micros", time), micros))
+    interval = make_call("interval_multiply", Literal(DayTimeInterval(), _UNITS[unit]), count)
+    return make_call("timestamp_add", time, interval, zone=zone_name)
 
 
 @declare_overload("date_add")

@@ -1,17 +1,33 @@
-"""Day-time intervals multiplied by integers, and divided by constant ones."""
+"""Day-time intervals multiplied by integers, divided by constant ones, and made of integers."""
 
 from __future__ import annotations
+
+from functools import reduce
 
 import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Evaluated
 from tamis.core.expr.calls import make_call
 from tamis.core.expr.coerce import implicit_cast
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
+from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE
 from tamis.core.expr.functions.datetime.time_units import build_checked, build_typed, int64_numbers
 from tamis.core.expr.functions.numeric.arithmetic import product_overflows
-from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare_function, declare_overload
+from tamis.core.expr.registry import (
+    Claim,
+    Function,
+    Partial,
+    Signature,
+    declare_function,
+    declare_overload,
+    declare_sugar,
+)
+from tamis.core.expr.time_zones import DAY, SECOND
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
-from tamis.core.types import INTEGRAL, LONG, DayTimeInterval
+from tamis.core.types import BYTE, INTEGER, INTEGRAL, LONG, SHORT, DayTimeInterval, Decimal
+
+_SECONDS = Decimal(18, 6)
+"""The type of ``make_dt_interval``'s seconds."""
 
 
 def _by_an_integer(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -79,3 +95,37 @@ def _product(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
 def _quotient(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     fits = mode is not Mode.TRY and _by_a_constant(args, mode, zone) is not None
     return make_call("interval_divide", *args, mode=mode, zone=zone) if fits else None
+
+
+@declare_sugar("make_dt_interval", catalyst=("MakeDTInterval",))
+def _made_of_numbers(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    """Rewrite ``make_dt_interval(days, hours, minutes, seconds)`` of integers to a sum of products.
+
+    Seconds that may have fractions are left to Spark, unless they are constant.
+    """
+    if len(args) > 4:
+        return None
+    constant, terms = 0, list[Expr]()
+    for size, count in zip((DAY, HOUR, MINUTE, SECOND), args, strict=False):
+        whole = _without_decimals(count)
+        if isinstance(whole, Literal) and whole.value is not None:
+            micros = whole.value * size
+            if micros != int(micros):
+                return None
+            constant += int(micros)
+        elif whole.type in (BYTE, SHORT, INTEGER):
+            terms.append(make_call("interval_multiply", Literal(DayTimeInterval(), size), whole, mode=mode, zone=zone))
+        else:
+            return None
+    if not LIMITS[LONG][0] <= constant <= LIMITS[LONG][1]:
+        return None
+    if constant or not terms:
+        terms.append(Literal(DayTimeInterval(), constant))
+    return reduce(lambda a, b: make_call("interval_add", a, b), terms)
+
+
+def _without_decimals(count: Expr) -> Expr:
+    """Return the integer that Spark casts to the type of seconds, in which every INT fits; else ``count``."""
+    if isinstance(count, Call) and count.function == "cast" and count.type == _SECONDS:
+        return count.args[0] if count.args[0].type in (BYTE, SHORT, INTEGER) else count
+    return count
