@@ -130,3 +130,8 @@ def _rebuild(
     kind: type[TamisError], message: str, code: str, name: str, remedy: str, extra: dict[str, object]
 ) -> TamisError:
     return kind(message, code=code, name=name, remedy=remedy, **extra)
+
+
+def error_code(error: BaseException) -> str:
+    """Return the code of an error of this package, and the name of the class of any other."""
+    return error.code if isinstance(error, TamisError) else type(error).__name__

@@ -45,6 +45,7 @@ class _Instruments:
     scans: Any
     parts: Any
     read: Any
+    skipped: Any
     seconds: Any
     commits: Any
     rows: Any
@@ -55,6 +56,7 @@ class _Instruments:
             scans=meter.create_counter("tamis.scans", "{scan}", "Scans that have ended"),
             parts=meter.create_counter("tamis.scan.parts", "{part}", "Parts of scanned tables, by what became of them"),
             read=meter.create_counter("tamis.scan.bytes", "By", "Bytes read, by purpose"),
+            skipped=meter.create_counter("tamis.scan.bytes_skipped", "By", "Bytes of parts that were not read"),
             seconds=meter.create_histogram("tamis.scan.duration", "s", "Time from opening the table to the last row"),
             commits=meter.create_counter("tamis.commits", "{commit}", "Commits, by operation"),
             rows=meter.create_counter("tamis.commit.rows", "{row}", "Rows of commits, by what became of them"),
@@ -81,12 +83,13 @@ class _Exporter:
         if "execute" not in report.seconds:
             seconds += report.seconds.get("read", 0.0)
         attributes = {**table, "tamis.version": report.version, "tamis.reader": report.reader}
+        failure = {} if report.error is None else {"error.type": report.error}
         for level in ("parts", "blocks", "rows", "bytes"):
             attributes |= {f"tamis.{level}.{name}": count for name, count in getattr(report, level).items()}
         if self.filter_text and report.filter is not None:
             attributes["tamis.filter"] = report.filter
-        self._span("tamis.scan", attributes, report.ended_micros, seconds)
-        self.metrics.scans.add(1, table)
+        self._span("tamis.scan", attributes | failure, report.ended_micros, seconds)
+        self.metrics.scans.add(1, table | failure)
         self.metrics.seconds.record(seconds, table)
         for name, count in report.parts.items():
             if count and (name in _NOT_SKIPPED or name.startswith("skipped_")):
@@ -94,6 +97,8 @@ class _Exporter:
         for name in ("metadata", "index", "leader", "follower"):
             if report.bytes[name]:
                 self.metrics.read.add(report.bytes[name], {**table, "tamis.purpose": name})
+        if report.bytes["skipped"]:
+            self.metrics.skipped.add(report.bytes["skipped"], table)
 
     def _commit(self, report: CommitReport) -> None:
         table = {"tamis.table": report.table}
@@ -108,4 +113,6 @@ class _Exporter:
     def _span(self, name: str, attributes: Mapping[str, Any], ended_micros: int, seconds: float) -> None:
         end = ended_micros * 1_000
         span = self.tracer.start_span(name, attributes=attributes, start_time=end - int(seconds * 1e9))
+        if "error.type" in attributes:
+            span.set_status(trace.StatusCode.ERROR)
         span.end(end_time=end)

@@ -94,3 +94,43 @@ def test_a_hook_takes_no_bytes_from_the_result_of_a_merge(lake: Lake) -> None:
         for key in range(3):
             source = lake.spark.sql(f"SELECT CAST({key} AS BIGINT) AS id, 'u' AS s")
             assert table.upsert(source, on=["id"]).bytes_read > 0
+
+
+FAILURES = [
+    ("id < 5 AND s <> 'x' AND 100 / (id - 3) > 3", "DIVIDE_BY_ZERO"),
+    ("CAST(concat('x', s) AS INT) = 3", "CAST_INVALID_INPUT"),
+    ("raise_error(s) IS NULL", "USER_RAISED_EXCEPTION"),
+]
+
+
+@pytest.mark.parametrize("lazy", ["on", "off", "native"])
+@pytest.mark.parametrize(("text", "condition"), FAILURES)
+def test_a_query_that_fails_says_so_in_its_report(filled: Lake, text: str, condition: str, lazy: str) -> None:
+    got: queue.Queue[Any] = queue.Queue()
+    filled.spark.conf.set("tamis.read.lazy", lazy)
+    try:
+        with tamis.on_report(got.put):
+            filled.refused(f"SELECT * FROM lake.db.t WHERE {text}", condition)
+            assert len(filled.rows("SELECT * FROM lake.db.t WHERE id < 5")) == 5
+            failed, fine = scans(got, 2)
+    finally:
+        filled.spark.conf.unset("tamis.read.lazy")
+    assert (failed.error, fine.error) == (condition, None)
+    assert f"ended with {condition}" in str(failed)
+    assert got.empty()
+
+
+def test_a_damaged_part_is_the_error_of_the_report(filled: Lake) -> None:
+    filled.spark.conf.set("tamis.read.lazy", "on")
+    try:
+        for file in (filled.folder / "db" / "t" / "data").glob("*"):
+            data = bytearray(file.read_bytes())
+            data[-20] ^= 1  # within the footer
+            file.write_bytes(data)
+        got: queue.Queue[Any] = queue.Queue()
+        with tamis.on_report(got.put):
+            filled.refused("SELECT * FROM lake.db.t WHERE id < 5 AND s <> 'x'", "PYTHON_EXCEPTION")
+            (failed,) = scans(got, 1)
+    finally:
+        filled.spark.conf.unset("tamis.read.lazy")
+    assert failed.error == "CHECKSUM"

@@ -12,6 +12,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 
 import tamis
 from tamis.otel import export_telemetry
@@ -29,7 +30,7 @@ class Telemetry:
         """The values of a counter by one of its attributes."""
         data: Any = self.reader.get_metrics_data()
         found = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics if m.name == name]
-        return {point.attributes[attribute]: point.value for point in found[0].data.data_points}
+        return {point.attributes.get(attribute): point.value for point in found[0].data.data_points}
 
 
 @pytest.fixture
@@ -67,6 +68,28 @@ def test_a_scan_leaves_a_span_and_counts(tmp_path: Path, telemetry: Telemetry) -
     assert sum(outcomes.values()) == 3
     assert all(name.startswith("skipped_") for name in outcomes)
     assert sum(telemetry.points("tamis.scan.bytes", "tamis.purpose").values()) == report.bytes.read
+
+
+def test_a_scan_that_fails_is_counted_as_failed(tmp_path: Path, telemetry: Telemetry) -> None:
+    table = filled(tmp_path / "t")
+    with export_telemetry(tracer_provider=telemetry.tracers, meter_provider=telemetry.meters):
+        table.scan("n < 5").to_arrow()
+        with pytest.raises(tamis.InvalidInput, match="FILTER_FAILED"):
+            table.scan("100 / (n - 33) > 3").to_arrow()
+        table.scan("n < 5").to_arrow()
+    spans = telemetry.spans.get_finished_spans()
+    assert [(span.attributes or {}).get("error.type") for span in spans] == [None, "FILTER_FAILED", None]
+    assert [span.status.status_code for span in spans] == [StatusCode.UNSET, StatusCode.ERROR, StatusCode.UNSET]
+    assert telemetry.points("tamis.scans", "error.type") == {None: 2, "FILTER_FAILED": 1}
+
+
+def test_bytes_of_skipped_parts_are_counted(tmp_path: Path, telemetry: Telemetry) -> None:
+    table = filled(tmp_path / "t")
+    with export_telemetry(tracer_provider=telemetry.tracers, meter_provider=telemetry.meters):
+        table.scan("n < 5").to_arrow()
+    assert telemetry.points("tamis.scan.bytes_skipped", "tamis.table") == {
+        table.path: tamis.reports(1)[0].bytes.skipped
+    }
 
 
 def test_a_commit_leaves_a_span_and_counts(tmp_path: Path, telemetry: Telemetry) -> None:

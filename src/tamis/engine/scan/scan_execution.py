@@ -16,7 +16,7 @@ from tamis.engine.scan.scan_plan import Plan, report_order
 from tamis.engine.scan.skip_audit import audit_is_strict, audit_violation, log_violation, read_audited
 from tamis.engine.scan.top_k import TopK
 from tamis.engine.secondary_index import read_shared
-from tamis.errors import TamisError
+from tamis.errors import TamisError, error_code
 from tamis.sizes import SIZES
 from tamis.storage.files import PartRef
 from tamis.world import world
@@ -63,6 +63,9 @@ class Execution:
                         break
             if self._wrong is not None and audit_is_strict():  # found in parts that the consumer did not finish
                 raise self._wrong
+        except Exception as error:
+            self._plan.report.error = error_code(error)
+            raise
         finally:
             self._finish(start)
 

@@ -65,6 +65,42 @@ class Planned:
     reported: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class EndedScan:
+    """A scan of an execution that ended, as ``Executions.drain`` says."""
+
+    execution: str
+    key: str
+    rows: int
+    in_plan: bool
+    """Whether it is in the plan itself, not below a cache."""
+    nanos: int
+    """How long the execution took."""
+    ended_micros: int
+    """Microseconds since 1970."""
+    keyed: bool
+    """Whether it got values of a run-time filter."""
+    begun: bool
+    """Whether a stage of the execution read it."""
+    error: str | None
+    """The condition of the execution's error, if it failed."""
+
+    @staticmethod
+    def of_line(line: str) -> EndedScan:
+        execution, key, rows, in_plan, nanos, millis, keyed, begun, error = line.split(" ")
+        return EndedScan(
+            execution=execution,
+            key=key,
+            rows=int(rows),
+            in_plan=in_plan == "1",
+            nanos=int(nanos),
+            ended_micros=int(millis) * 1_000,
+            keyed=keyed == "1",
+            begun=begun == "1",
+            error=None if error == "-" else error,
+        )
+
+
 class Ledger:
     """The open reports of one Spark application."""
 
@@ -171,20 +207,19 @@ class Ledger:
     def _take_ended(self, lines: str) -> None:
         """Finish the reports of the scans in ``lines``, from ``Executions.drain``."""
         for line in lines.splitlines():
-            execution, key, rows, direct, nanos, millis, keyed, begun = line.split(" ")
-            planned = self._ran(key, execution, keyed == "1")
+            ended = EndedScan.of_line(line)
+            planned = self._ran(ended)
             if planned is None:
                 continue
             if planned.stream:
-                self._batch_ended(planned, execution, int(nanos), int(millis) * 1_000)
+                self._batch_ended(planned, ended)
                 continue
-            in_plan = direct == "1"
             if (
-                int(rows)
-                or (in_plan and (begun == "1" or planned.tasks == 0))
-                or (planned.scan, execution) in self._open
+                ended.rows
+                or (ended.in_plan and (ended.begun or planned.tasks == 0))
+                or (planned.scan, ended.execution) in self._open
             ):
-                self._ended(planned, execution, int(rows), int(nanos), int(millis) * 1_000)
+                self._ended(planned, ended)
 
     def _deliver(self) -> None:
         """Deliver closed reports to the hooks, in the order in which they were closed."""
@@ -208,23 +243,25 @@ class Ledger:
                 self._take_ended(str(self._jvm_executions.drain()))
             self._deliver()
 
-    def _batch_ended(self, planned: Planned, execution: str, nanos: int, ended_micros: int) -> None:
+    def _batch_ended(self, planned: Planned, ended: EndedScan) -> None:
         """Close the reports of a micro-batch, each of one execution of its tasks; at least one.
 
         A consumer may run the tasks several times, in executions of its own, or never.
         """
         opened = [key for key in self._open if key[0] == planned.scan]
         for key in opened:
+            self._open[key].error = ended.error
             self._close(key)
         if not opened and not planned.reported:
-            self._ended(planned, execution, 0, nanos, ended_micros)
+            self._ended(planned, ended)
 
-    def _ran(self, key: str, execution: str, keyed: bool) -> Planned | None:
+    def _ran(self, ended: EndedScan) -> Planned | None:
         """What was planned for a scan in an execution: its plan under join keys, if it got some.
 
         A plan that runs again keeps the keys of its first run.
         """
-        found = self._narrowed.get(key) if keyed else None
+        key, execution = ended.key, ended.execution
+        found = self._narrowed.get(key) if ended.keyed else None
         if not found:
             return self._planned.get(key)
         counted = {scan for scan, ran in self._open if ran == execution}
@@ -245,17 +282,18 @@ class Ledger:
         planned = next((p for p in self._planned.values() if p.scan == key[0]), None)
         return planned is None or sum(1 for k in self._attempts if k[:2] == key) >= planned.tasks
 
-    def _ended(self, planned: Planned, execution: str, rows: int, nanos: int, ended_micros: int) -> None:
-        """Close the report of a scan in an execution in which it returned ``rows`` rows."""
-        key = planned.scan, execution
-        report = self._report(planned.scan, execution)
+    def _ended(self, planned: Planned, ended: EndedScan) -> None:
+        """Close the report of a scan in an execution."""
+        key = planned.scan, ended.execution
+        report = self._report(*key)
         if report is None:
             return
+        report.error = ended.error
         if planned.native:
-            report.add(("spark", "native"), _native(planned, rows))
-        if nanos > 0:
-            report.seconds["execute"] = nanos / 1e9
-        self._close(key, ended_micros)
+            report.add(("spark", "native"), _native(planned, ended.rows))
+        if ended.nanos > 0:
+            report.seconds["execute"] = ended.nanos / 1e9
+        self._close(key, ended.ended_micros)
 
 
 def _native(planned: Planned, rows: int) -> ReadCounters:

@@ -78,7 +78,7 @@ def report_reasons(report: Report) -> list[str]:
     lines += [f"{e['conjunct']}: did not skip because {e['reason']}" for e in report.not_skipped_because]
     lines += [f"indexes: {said}" for said in filter(None, [by_index(report)])]
     lines += [f"AUDIT: what was proved of part {e['part']} is wrong: {e['problem']}" for e in report.violations]
-    return lines
+    return lines if report.error is None else [*lines, f"ended with {report.error}"]
 
 
 def by_index(report: Report) -> str | None:

@@ -80,6 +80,8 @@ class Report:
         """Wrong proofs found by audits. Any entry is a defect."""
         self.stream: Counts | None = None
         """Of a streaming query's micro-batch: ``query`` (the id), ``batch`` (the number), ``start`` and ``end``."""
+        self.error: str | None = None
+        """The code of the error with which the scan ended; through Spark, the condition of the query's error."""
         self.finished = False
         self.ended_micros = 0
         """Microseconds since 1970; ``tamis.reports()`` sorts by it."""
@@ -224,6 +226,7 @@ class Report:
         for name in _FIELDS:
             setattr(other, name, _copied(getattr(self, name)))
         other._looked, other._attempts, other._lock, other.finished = copy(self._looked), {}, threading.Lock(), False
+        other.error = None
         other._total()
         return other
 
@@ -307,7 +310,7 @@ def _copied(value: Any) -> Any:
 _FIELDS = (
     *("table", "version", "filter", "columns", "seconds", "requests", "segments", "parts", "blocks", "rows", "bytes"),
     *("reader", "reader_reason", "indexes", "index_reason", "because", "not_skipped_because", "violations"),
-    "stream",
+    *("stream", "error"),
 )
 
 _reports: deque[Report] = deque(maxlen=_KEPT_REPORTS)

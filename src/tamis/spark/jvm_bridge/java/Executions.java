@@ -7,6 +7,9 @@ import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.SparkThrowable;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
@@ -29,14 +32,17 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.util.AccumulatorV2;
 
 /**
- * SparkListener that records which Tamis scans each successful SQL execution had in its plan.
+ * SparkListener that records which Tamis scans each SQL execution had in its plan.
  *
  * Takes the executed physical plans (BatchScanExec and MicroBatchScanExec, also below adaptive stages, caches and subqueries). Gives
  * one line per scan, through drain(), to spark/scan/scan_metrics.py, which turns them into scan reports. A
  * line holds, separated by spaces: the execution id; the scan's key; the rows that it returned in this
  * execution; 1 if the scan is in the plan itself, 0 if below a cache; the execution's duration in
  * nanoseconds; its end in milliseconds since 1970; 1 if the scan got run-time filter values, else 0; 1 if a
- * stage of this execution read it, else 0.
+ * stage of this execution read it, else 0; the condition of the error with which the execution ended, or -.
+ *
+ * Of an execution that failed before its first stage nothing is recorded: its plan may not exist, and asking for it
+ * would plan the query again.
  *
  * Rows are summed from task ends. The plan's own metric cannot be used: the next execution of the same plan
  * resets it, possibly before the end of this one is reported.
@@ -44,6 +50,7 @@ import org.apache.spark.util.AccumulatorV2;
 public final class Executions extends SparkListener {
     private static final int MOST = 10000;
     private static final String ROWS = "number of output rows";
+    private static final Pattern RAISED = Pattern.compile("tamis\\.errors\\.\\w+: \\[(\\w+)\\]");
     private final ArrayDeque ended = new ArrayDeque();
     /** Stage id to execution id, for running executions. */
     private final Map stages = new HashMap();
@@ -92,7 +99,7 @@ public final class Executions extends SparkListener {
         stages.values().removeIf(new Same(execution));
         try {
             QueryExecution done = end.qe();
-            if (done != null && end.executionFailure().isEmpty()) {
+            if (done != null && (end.executionFailure().isEmpty() || read != null)) {
                 walk(done.executedPlan(), end, sums == null ? new HashMap() : sums, read == null ? new HashSet() : read, true, new IdentityHashMap());
             }
         } catch (Throwable strangePlan) {
@@ -165,7 +172,24 @@ public final class Executions extends SparkListener {
         Object given = sums.get(Long.valueOf(((AccumulatorV2) plan.metrics().apply("numOutputRows")).id()));
         add(end.executionId() + " " + key + " " + (given == null ? "0" : given.toString()) + " " + (direct ? 1 : 0)
             + " " + end.duration() + " " + end.time() + " " + (keyed((BatchScanExec) plan) ? 1 : 0)
-            + " " + (begun((BatchScanExec) plan, read) ? 1 : 0));
+            + " " + (begun((BatchScanExec) plan, read) ? 1 : 0) + " " + problem(end));
+    }
+
+    /**
+     * The code of the Tamis error that a Python worker raised, as its traceback says; else the condition of the innermost
+     * error that has one; else the name of the outermost error's class; - of an execution that succeeded.
+     */
+    private static String problem(SparkListenerSQLExecutionEnd end) {
+        if (end.executionFailure().isEmpty()) return "-";
+        Throwable error = (Throwable) end.executionFailure().get();
+        String found = null;
+        for (Throwable at = error; at != null && at != at.getCause(); at = at.getCause()) {
+            String condition = at instanceof SparkThrowable ? ((SparkThrowable) at).getCondition() : null;
+            if (condition != null) found = condition;
+            Matcher raised = at.getMessage() == null ? null : RAISED.matcher(at.getMessage());
+            if (raised != null && raised.find()) return raised.group(1);
+        }
+        return found == null ? error.getClass().getSimpleName() : found;
     }
 
     /**
@@ -174,7 +198,7 @@ public final class Executions extends SparkListener {
      */
     private void batch(MicroBatchScanExec plan, SparkListenerSQLExecutionEnd end) {
         String key = Handler.keyOf(plan.stream());
-        if (key != null) add(end.executionId() + " " + key + " 0 1 " + end.duration() + " " + end.time() + " 0 0");
+        if (key != null) add(end.executionId() + " " + key + " 0 1 " + end.duration() + " " + end.time() + " 0 0 " + problem(end));
     }
 
     /**
