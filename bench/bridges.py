@@ -1,6 +1,6 @@
 """Adoption of Delta and Iceberg tables, following them, queries over them, and exports, beside the libraries of these formats.
 
-``BENCH_FILES`` (10,000 unless told) files are adopted; ten files are followed on ten times as many. Queries are of unsorted
+``BENCH_FILES`` (10,000 by default) files are adopted; ten files are followed on ten times as many. Queries are of unsorted
 ids, so no engine skips a file by bounds; exports are of tables of metadata alone.
 """
 
@@ -59,7 +59,7 @@ def data_files(folder: Path, first: int, count: int) -> list[Path]:
 def delta_commit(folder: Path, version: int, files: list[Path]) -> None:
     """Write a commit that adds the files, with statistics as Delta has them."""
     stats = {"numRecords": 20, "minValues": {"k": 0, "s": "text 0"}, "maxValues": {"k": 19, "s": "text 9"}}
-    told = json.dumps({**stats, "nullCount": {"k": 0, "s": 0}})
+    stats_json = json.dumps({**stats, "nullCount": {"k": 0, "s": 0}})
     fields = [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in (("k", "long"), ("s", "string"))]
     metadata = {
         "id": "5f4f9f0e-5a5e-4d6a-9d1b-0f3f1c9d2b11",
@@ -80,7 +80,7 @@ def delta_commit(folder: Path, version: int, files: list[Path]) -> None:
                 "size": file.stat().st_size,
                 "modificationTime": 1,
                 "dataChange": True,
-                "stats": told,
+                "stats": stats_json,
             }
         }
         for file in files
@@ -245,11 +245,11 @@ def main() -> None:
     for measure in (adoptions, following, needles, exports):
         folder = Path(tempfile.mkdtemp(prefix="tamis-bench-"))
         try:
-            more, told = measure(folder)
+            more, more_detail = measure(folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         figures += more
-        detail |= told
+        detail |= more_detail
     record("bridges", figures, detail)
 
 

@@ -48,9 +48,9 @@ def main() -> None:
     spark = spark_session()
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
     with tempfile.TemporaryDirectory() as home:
-        few, many = (every(spark, Path(home) / str(rows), rows) for rows in (ROWS, MANY))
+        small_parts, large_parts = (every(spark, Path(home) / str(rows), rows) for rows in (ROWS, MANY))
     spark.stop()
-    report(few, many)
+    report(small_parts, large_parts)
 
 
 def every(spark: Any, home: Path, rows: int) -> Judged:
@@ -100,16 +100,16 @@ def raise_floors(table: str, skipped: dict[Filter, int]) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def report(few: Judged, many: Judged) -> None:
+def report(small_parts: Judged, large_parts: Judged) -> None:
     figures = [
-        Figure("filters", few.totals["filters"], ""),
-        *shares(few, ""),
-        *shares(many, f", parts of {MANY:,} rows"),
+        Figure("filters", small_parts.totals["filters"], ""),
+        *shares(small_parts, ""),
+        *shares(large_parts, f", parts of {MANY:,} rows"),
     ]
-    detail = {"rows_per_part": ROWS, **told(few), f"parts_of_{MANY}_rows": told(many)}
+    detail = {"rows_per_part": ROWS, **detail_of(small_parts), f"parts_of_{MANY}_rows": detail_of(large_parts)}
     record("corpus", figures, detail)
-    for found in (few, many):
-        for name, lost in told(found)["missed_by_reason"].items():
+    for found in (small_parts, large_parts):
+        for name, lost in detail_of(found)["missed_by_reason"].items():
             print(f"  {lost:6d}  {name}")
 
 
@@ -128,7 +128,7 @@ def shares(found: Judged, which: str) -> list[Figure]:
     ]
 
 
-def told(found: Judged) -> dict[str, Any]:
+def detail_of(found: Judged) -> dict[str, Any]:
     lost = {name: sum(m["parts_missed"] for m in entries) for name, entries in found.misses.items()}
     ordered = {
         name: sorted(found.misses[name], key=lambda m: -m["parts_missed"])

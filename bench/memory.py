@@ -76,12 +76,12 @@ def main() -> None:
             tamis.create(place, stream.schema, format=form, properties=properties).append(stream)
             for label, lazy, share in WAYS:
                 command = [sys.executable, "-m", "bench.memory", "--measure", place, label, lazy, str(share)]
-                told = subprocess.run(
+                output = subprocess.run(
                     command, capture_output=True, text=True, check=True, env=os.environ
                 ).stdout.split()
                 name = f"{form}, {label}, {lazy}, {size * share / 1.2e6:.2g} GB"
-                detail[name] = {"mb": int(told[0]), "rows": int(told[1])}
-                figures.append(Figure(f"{name}: peak of a task", float(told[0]), "MB", BUDGET_MB))
+                detail[name] = {"mb": int(output[0]), "rows": int(output[1])}
+                figures.append(Figure(f"{name}: peak of a task", float(output[0]), "MB", BUDGET_MB))
             small, large = (detail[f"{form}, all, auto, {size * share / 1.2e6:.2g} GB"]["mb"] for share in (0.25, 1.0))
             figures.append(Figure(f"{form}, all: peak, four times the rows", large / max(small, 1), "×", GROWTH))
             shutil.rmtree(place)

@@ -1,6 +1,6 @@
 """Upkeep: compacting many parts of about 1 MB against Spark reading, sorting and writing the same bytes; appends meanwhile; queries before and after.
 
-``BENCH_PARTS`` (1,000 unless told) parts of about 1 MB, each one append of rows anywhere in the clustering column. Peak memory is that of a process of
+``BENCH_PARTS`` (1,000 by default) parts of about 1 MB, each one append of rows anywhere in the clustering column. Peak memory is that of a process of
 its own that compacts without Spark.
 """
 
@@ -104,8 +104,8 @@ def in_a_process(folder: Path) -> dict[str, Any]:
     """Peak memory of compacting without Spark, over that of a process that only opens the table."""
     fill(folder / "memory", PARTS)
     asked = [sys.executable, "-m", "bench.tending", "--child", str(folder / "memory")]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent)
-    found: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
+    completed = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent)
+    found: dict[str, Any] = json.loads(completed.stdout.splitlines()[-1])
     return found
 
 

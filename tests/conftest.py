@@ -53,8 +53,8 @@ def java_problem() -> str | None:
     java = shutil.which(str(Path(home) / "bin" / "java")) if home else shutil.which("java")
     if java is None:
         return "No java was found (JAVA_HOME, PATH): install a JDK 17 or newer, e.g. openjdk-17-jre-headless."
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
     if version is None or int(version[1]) < OLDEST_JAVA:
         return f"{java} is not Java {OLDEST_JAVA} or newer: install a JDK {OLDEST_JAVA}, e.g. openjdk-17-jre-headless."
     return None

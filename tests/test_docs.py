@@ -102,7 +102,7 @@ def problems(docs: ModuleType, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (page(("python", "print(6 * 7)\n"), ("output", "43\n")), "prints\n42\n"),
         (page(("python", "print(6 * 7)\n")), "no output block"),
@@ -113,9 +113,9 @@ def problems(docs: ModuleType, text: str) -> list[str]:
         (page(("console", "$ tamis schema show nowhere  # exits with 1\n")), "NOT_FOUND"),
     ],
 )
-def test_a_wrong_output_is_seen(docs: ModuleType, text: str, said: str) -> None:
+def test_a_wrong_output_is_seen(docs: ModuleType, text: str, message: str) -> None:
     (problem,) = problems(docs, text)
-    assert said in problem
+    assert message in problem
 
 
 @pytest.mark.parametrize("expected", ["", "+---+\n|n  |\n+---+\n|2  |\n+---+\n"])

@@ -38,6 +38,8 @@ def test_what_means_nothing_is_refused_by_name(text: str) -> None:
 
 def test_another_process_follows_the_variable() -> None:
     program = "from tamis.engine.part_writer.write_part import BLOCK_ROWS; from tamis.core.stats.columns.value_sets import MOST; print(*BLOCK_ROWS, MOST)"
-    told = {**world().environment(), VARIABLE: "block_rows=16,set_values=3"}
-    said = subprocess.run([sys.executable, "-c", program], env=told, capture_output=True, text=True, check=True).stdout
-    assert said.split() == ["16", str(InternalSizes().largest_block_rows), "3"]
+    environment = {**world().environment(), VARIABLE: "block_rows=16,set_values=3"}
+    output = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert output.split() == ["16", str(InternalSizes().largest_block_rows), "3"]

@@ -171,11 +171,11 @@ def array(items: list[Any], data_type: DataType) -> pa.Array:
 
 def column(data_type: DataType, max_size: int = 12) -> st.SearchStrategy[pa.Array]:
     """Arrays of an atomic type, with NULLs, often of two or three distinct values."""
-    few = st.lists(values(data_type), min_size=1, max_size=3).flatmap(
+    few_distinct = st.lists(values(data_type), min_size=1, max_size=3).flatmap(
         lambda some: st.lists(st.none() | st.sampled_from(some), max_size=max_size)
     )
-    many = st.lists(st.none() | values(data_type), max_size=max_size)
-    return (few | many).map(lambda items: array(items, data_type))
+    many_distinct = st.lists(st.none() | values(data_type), max_size=max_size)
+    return (few_distinct | many_distinct).map(lambda items: array(items, data_type))
 
 
 def nested_schema() -> Schema:

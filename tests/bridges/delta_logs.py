@@ -51,7 +51,7 @@ def add(folder: Path, name: str, data: pa.Table, stats: Any = None, **more: Any)
     """Write a data file; return its action."""
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(data, folder / name)
-    told = stats if isinstance(stats, str | None) else json.dumps({"numRecords": len(data), **stats})
+    stats_json = stats if isinstance(stats, str | None) else json.dumps({"numRecords": len(data), **stats})
     return {
         "add": {
             "path": name,
@@ -59,7 +59,7 @@ def add(folder: Path, name: str, data: pa.Table, stats: Any = None, **more: Any)
             "size": (folder / name).stat().st_size,
             "modificationTime": 1,
             "dataChange": True,
-            "stats": told,
+            "stats": stats_json,
             **more,
         }
     }

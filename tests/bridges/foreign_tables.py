@@ -27,7 +27,7 @@ def file_rows(source: SourceTable, row: Mapping[str, Any]) -> pa.Table:
     """The physical rows of a file, with top-level columns by our names and in our types."""
     place = row["path"] if "://" in row["path"] or row["path"].startswith("/") else f"{source.root}/{row['path']}"
     data = pq.read_table(place.removeprefix("file://"), partitioning=None)
-    told = json.loads(row["constants"] or "{}")
+    constants = json.loads(row["constants"] or "{}")
     ids = {int((f.metadata or {}).get(b"PARQUET:field_id", -1)): f.name for f in data.schema}
     by_id = source.by_field_id and any(i >= 0 for i in ids)
     columns = {}
@@ -36,8 +36,8 @@ def file_rows(source: SourceTable, row: Mapping[str, Any]) -> pa.Table:
         kind = to_arrow_type(f.type)
         if name in data.column_names:
             columns[f.name] = _cast(data[name], kind)
-        elif str(f.id) in told:
-            value = told[str(f.id)]
+        elif str(f.id) in constants:
+            value = constants[str(f.id)]
             scalar = initial_scalar(Field(f.name, f.type, id=f.id, initial_default=value))
             columns[f.name] = pa.array([scalar.as_py()] * len(data), kind)
         else:

@@ -125,8 +125,8 @@ def commit_deletes(
     version: int = 2,
 ) -> Path:
     """Write a snapshot that adds delete files to that of a metadata file; return the new metadata file."""
-    told = json.loads(metadata.read_text())
-    snapshot = next(s for s in told["snapshots"] if s["snapshot-id"] == told["current-snapshot-id"])
+    table_metadata = json.loads(metadata.read_text())
+    snapshot = next(s for s in table_metadata["snapshots"] if s["snapshot-id"] == table_metadata["current-snapshot-id"])
     with local(snapshot["manifest-list"]).open("rb") as file:
         reader = fastavro.reader(file)
         list_schema, manifests = reader.writer_schema, list(reader)
@@ -138,7 +138,7 @@ def commit_deletes(
     names = {f["name"] for f in data_file["fields"]}
     data_file["fields"] += [f for f in _MORE_FIELDS if f["name"] not in names]
     schema = {key: value for key, value in schema.items() if not key.startswith("__")}
-    new, sequence = told["current-snapshot-id"] + 1, told["last-sequence-number"] + 1
+    new, sequence = table_metadata["current-snapshot-id"] + 1, table_metadata["last-sequence-number"] + 1
     blank = {f["name"]: None for f in data_file["fields"]}
     records = [
         {"status": 1, "snapshot_id": new, "data_file": {**blank, "partition": dict(partition or {}), **e}}
@@ -167,9 +167,9 @@ def commit_deletes(
     listed = metadata.parent / f"snap-{new}-{new_id()}.avro"
     plain = {key: value for key, value in list_schema.items() if not key.startswith("__")}
     _write(listed, plain, [*manifests, added], {"format-version": str(version)})
-    parent = told["current-snapshot-id"]
-    stamp = told["last-updated-ms"] + 1
-    told["snapshots"].append(
+    parent = table_metadata["current-snapshot-id"]
+    stamp = table_metadata["last-updated-ms"] + 1
+    table_metadata["snapshots"].append(
         {
             "snapshot-id": new,
             "parent-snapshot-id": parent,
@@ -177,18 +177,18 @@ def commit_deletes(
             "timestamp-ms": stamp,
             "manifest-list": listed.as_uri(),
             "summary": {"operation": "delete"},
-            "schema-id": told["current-schema-id"],
+            "schema-id": table_metadata["current-schema-id"],
         }
     )
-    told |= {"current-snapshot-id": new, "last-sequence-number": sequence, "last-updated-ms": stamp}
-    told["refs"]["main"] = {"snapshot-id": new, "type": "branch"}
-    told["snapshot-log"].append({"snapshot-id": new, "timestamp-ms": stamp})
+    table_metadata |= {"current-snapshot-id": new, "last-sequence-number": sequence, "last-updated-ms": stamp}
+    table_metadata["refs"]["main"] = {"snapshot-id": new, "type": "branch"}
+    table_metadata["snapshot-log"].append({"snapshot-id": new, "timestamp-ms": stamp})
     if version == 3:
-        told |= {"format-version": 3, "next-row-id": 10**6}
-        for s in told["snapshots"]:
+        table_metadata |= {"format-version": 3, "next-row-id": 10**6}
+        for s in table_metadata["snapshots"]:
             s |= {"first-row-id": 0, "added-rows": 0}
     out = metadata.parent / f"99999-{new_id()}.metadata.json"
-    out.write_text(json.dumps(told))
+    out.write_text(json.dumps(table_metadata))
     return out
 
 

@@ -81,10 +81,10 @@ def main() -> None:
     for name in names:  # chDB comes last: it leaves the working directory
         try:
             rows = sorted(READERS[name](kind, path, where).to_pylist(), key=lambda row: row["id"])
-            told = {"reader": name, "rows": rows}
+            result = {"reader": name, "rows": rows}
         except Exception as error:  # whatever a reader raises is its answer
-            told = {"reader": name, "error": f"{type(error).__name__}: {error}"[:400]}
-        sys.stdout.write(json.dumps(told, default=str) + "\n")
+            result = {"reader": name, "error": f"{type(error).__name__}: {error}"[:400]}
+        sys.stdout.write(json.dumps(result, default=str) + "\n")
         sys.stdout.flush()
 
 

@@ -84,8 +84,8 @@ def test_filters_skip_more_and_rows_stay(table: tamis.Table, source: Path) -> No
     assert contents(source) == before
     assert sorted_rows(table.scan().to_arrow()) == every
     for text, kept in FILTERS.items():
-        told, parts, read = read_of(table, text)
-        assert (told, parts) == (found[text][0], kept), text
+        matching_rows, parts, read = read_of(table, text)
+        assert (matching_rows, parts) == (found[text][0], kept), text
         assert read < found[text][2], text
         assert parts < found[text][1], text
     assert tamis.open(table.path).verify().ok
@@ -364,8 +364,8 @@ def test_a_change_feed_tells_nothing_of_it(table: tamis.Table, *, net: bool) -> 
     table.analyze()
     assert table.changes(1, 2, net=net).to_arrow().num_rows == 0
     table.delete("id = 2")
-    told = table.changes(0, net=net).to_arrow().select(["id", "_change_type"]).to_pylist()
-    assert told == [{"id": n, "_change_type": "delete"} for n in (1, 2)]
+    changes = table.changes(0, net=net).to_arrow().select(["id", "_change_type"]).to_pylist()
+    assert changes == [{"id": n, "_change_type": "delete"} for n in (1, 2)]
 
 
 def test_statistics_stay_within_their_budget(source: Path, tmp_path: Path) -> None:

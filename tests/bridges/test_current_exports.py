@@ -23,8 +23,8 @@ def test_exports_follow_every_commit(tmp_path: Path, change: str) -> None:
     assert delta_by_deltalake(table.path) == iceberg_by_pyiceberg(table.path) == expected(table)
     CHANGES[change](table)
     assert delta_by_deltalake(table.path) == iceberg_by_pyiceberg(table.path) == expected(table)
-    told = table.exports().to_pylist()
-    assert [(row["format"], row["behind"], row["problem"]) for row in told] == [
+    exports = table.exports().to_pylist()
+    assert [(row["format"], row["behind"], row["problem"]) for row in exports] == [
         ("delta", 0, None),
         ("iceberg", 0, None),
     ]

@@ -110,13 +110,13 @@ def test_deletion_vectors_of_every_size_are_read(tmp_path: Path) -> None:
 
 
 def test_a_vector_has_deltas_form() -> None:
-    """The bytes of the protocol's text: magic, number of buckets, key, bitmap; length and CRC-32 around them."""
-    few = serialize_vector(pa.array([3, 4, 7]).to_numpy())
-    data = bitmap64(few)
+    """The bytes follow the protocol: magic, number of buckets, key and bitmap, between their length and CRC-32."""
+    serialized = serialize_vector(pa.array([3, 4, 7]).to_numpy())
+    data = bitmap64(serialized)
     assert data[:16].hex() == "d1d33964" + "0100000000000000" + "00000000"
-    assert framed_bitmap(few)[:4] == len(data).to_bytes(4, "big")
-    assert len(few) <= INLINE
-    assert vector_descriptor("data/x.parquet", few, 3)["sizeInBytes"] == len(data)
+    assert framed_bitmap(serialized)[:4] == len(data).to_bytes(4, "big")
+    assert len(serialized) <= INLINE
+    assert vector_descriptor("data/x.parquet", serialized, 3)["sizeInBytes"] == len(data)
 
 
 @pytest.mark.parametrize("change", RENAMES)

@@ -205,9 +205,9 @@ def test_a_time_finds_the_version_that_was_current(tmp_path: Path) -> None:
 
 
 def test_the_time_in_a_commit_counts_where_the_table_says_so(tmp_path: Path) -> None:
-    told = logs.metadata([logs.field("v", "long")], **{"delta.enableInCommitTimestamps": "true"})
+    metadata = logs.metadata([logs.field("v", "long")], **{"delta.enableInCommitTimestamps": "true"})
     first = {"commitInfo": {"inCommitTimestamp": 1_000}}
-    logs.commit(tmp_path, 0, [first, {"protocol": logs.PROTOCOL}, {"metaData": told}])
+    logs.commit(tmp_path, 0, [first, {"protocol": logs.PROTOCOL}, {"metaData": metadata}])
     logs.commit(tmp_path, 1, [{"commitInfo": {"inCommitTimestamp": 2_000}}])
     assert read_delta(str(tmp_path), timestamp_micros=1_999_999).version == "0"
     assert read_delta(str(tmp_path)).timestamp_micros == 2_000_000
@@ -238,15 +238,15 @@ def vectors(folder: Path) -> list[dict[str, Any]]:
 
 
 def deleted(folder: Path) -> None:
-    """A table with a deletion vector of every kind, and one file without."""
-    told = logs.metadata([logs.field("v", "long")])
+    """Write a table with a deletion vector of every kind, and one file without any."""
+    metadata = logs.metadata([logs.field("v", "long")])
     adds = []
     for at, vector in enumerate([*vectors(folder), None]):
         data = pa.table({"v": [at * 100 + n for n in range(30)]})
         wide = {"minValues": {"v": at * 100}, "maxValues": {"v": at * 100 + 29}, "nullCount": {"v": 0}}
         more = {} if vector is None else {"deletionVector": vector}
         adds.append(logs.add(folder, f"{at}.parquet", data, {**wide, "tightBounds": vector is None}, **more))
-    logs.commit(folder, 0, [{"protocol": logs.protocol("deletionVectors")}, {"metaData": told}, *adds])
+    logs.commit(folder, 0, [{"protocol": logs.protocol("deletionVectors")}, {"metaData": metadata}, *adds])
 
 
 GONE = [{3, 4, 7, 11, 18, 29}, {0, 2}, {1}, {9}, set(range(5, 25)), set()]
@@ -268,8 +268,8 @@ def test_the_vector_of_the_protocol_is_decoded(tmp_path: Path) -> None:
         "cardinality": 6,
     }
     add = logs.add(tmp_path, "a.parquet", pa.table({"v": list(range(30))}), {}, deletionVector=vector)
-    told = {"metaData": logs.metadata([logs.field("v", "long")])}
-    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, told, add])
+    metadata_action = {"metaData": logs.metadata([logs.field("v", "long")])}
+    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, metadata_action, add])
     assert sorted(live_rows(read_delta(str(tmp_path)))["v"].to_pylist()) == sorted(set(range(30)) - GONE[0])
 
 
@@ -292,15 +292,15 @@ def test_a_damaged_vector_is_an_error(tmp_path: Path, harm: str) -> None:
         file.unlink()
     more = {"cardinality": 3} if harm == "cardinality" else {"storageType": "x"} if harm == "kind" else {}
     add = logs.add(tmp_path, "a.parquet", pa.table({"v": list(range(30))}), {}, deletionVector={**vector, **more})
-    told = {"metaData": logs.metadata([logs.field("v", "long")])}
-    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, told, add])
+    metadata_action = {"metaData": logs.metadata([logs.field("v", "long")])}
+    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, metadata_action, add])
     wanted = tamis.errors.NotFound if harm == "gone" else tamis.errors.CorruptData
     with pytest.raises(wanted):
         read_delta(str(tmp_path))
 
 
 def test_counts_of_rows_that_are_deleted_meanwhile_say_nothing(tmp_path: Path) -> None:
-    """With wide bounds, only 0 and all are vouched for."""
+    """With wide bounds, a count of NULLs is kept only where no row or every row has one."""
     adds = [
         logs.add(
             tmp_path,
@@ -311,8 +311,8 @@ def test_counts_of_rows_that_are_deleted_meanwhile_say_nothing(tmp_path: Path) -
         )
         for nulls in (0, 2, 4)
     ]
-    told = {"metaData": logs.metadata([logs.field("v", "long")])}
-    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, told, *adds])
+    metadata_action = {"metaData": logs.metadata([logs.field("v", "long")])}
+    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, metadata_action, *adds])
     assert read_delta(str(tmp_path)).files["1|nulls"].to_pylist() == [0, None, 4]
 
 
@@ -340,8 +340,8 @@ def test_column_mapping_gives_ids_and_names(tmp_path: Path, mode: str) -> None:
         },
         partitionValues={"col-p": "here"},
     )
-    told = logs.metadata(fields, ["p"], **{"delta.columnMapping.mode": mode})
-    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("columnMapping")}, {"metaData": told}, add])
+    metadata = logs.metadata(fields, ["p"], **{"delta.columnMapping.mode": mode})
+    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("columnMapping")}, {"metaData": metadata}, add])
     source = read_delta(str(tmp_path))
     assert [f.id for f in source.schema.fields] == [3, 4, 6, 7]
     assert source.schema.by_id[6].type.children[0].id == 2**28 + 1
@@ -406,13 +406,13 @@ def test_a_widened_column_keeps_sound_bounds(tmp_path: Path) -> None:
         "maxValues": {"f": 0.8, "d": "2020-01-01", "m": 2},
         "nullCount": {"f": 0, "d": 1, "m": 0},
     }
-    told = {"metaData": logs.metadata(fields)}
+    metadata_action = {"metaData": logs.metadata(fields)}
     logs.commit(
         tmp_path,
         0,
         [
             {"protocol": logs.protocol("typeWidening", "timestampNtz")},
-            told,
+            metadata_action,
             logs.add(tmp_path, "a.parquet", data, stats),
         ],
     )
@@ -461,8 +461,8 @@ def test_partition_values_are_constants_of_their_types(tmp_path: Path) -> None:
     fields = [logs.field("v", "long"), *(logs.field(name, kind) for name, (kind, _, _) in kinds.items())]
     texts = {name: text for name, (_, text, _) in kinds.items()}
     add = logs.add(tmp_path, "a.parquet", pa.table({"v": [1, 2]}), {}, partitionValues=texts)
-    told = {"metaData": logs.metadata(fields, list(kinds))}
-    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("timestampNtz")}, told, add])
+    metadata_action = {"metaData": logs.metadata(fields, list(kinds))}
+    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("timestampNtz")}, metadata_action, add])
     source = read_delta(str(tmp_path))
     found = json.loads(source.files["constants"][0].as_py())
     by_name = {f.name: found[str(f.id)] for f in source.schema.fields if f.name != "v"}
@@ -578,14 +578,14 @@ def test_a_checkpoint_with_sidecars(tmp_path: Path, form: str) -> None:
     for n, part in enumerate((table.select(["add"]).slice(0, 4), table.select(["add"]).slice(4))):
         pq.write_table(part, log / "_sidecars" / f"{n}.parquet")
     sidecars = [{"path": f"{n}.parquet", "sizeInBytes": 1, "modificationTime": 1} for n in (0, 1)]
-    told = json.loads((log / f"{0:020}.json").read_text().splitlines()[2])["metaData"]
+    metadata = json.loads((log / f"{0:020}.json").read_text().splitlines()[2])["metaData"]
     name = f"{3:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.{form}"
-    top = [{"checkpointMetadata": {"version": 3}}, {"protocol": logs.PROTOCOL}, {"metaData": told}]
+    top = [{"checkpointMetadata": {"version": 3}}, {"protocol": logs.PROTOCOL}, {"metaData": metadata}]
     if form == "json":
         (log / name).write_text("\n".join(json.dumps(a) for a in [*top, *({"sidecar": s} for s in sidecars)]))
     else:
-        del told["format"], told["configuration"]
-        rows = [{"protocol": logs.PROTOCOL}, {"metaData": told}, *({"sidecar": s} for s in sidecars)]
+        del metadata["format"], metadata["configuration"]
+        rows = [{"protocol": logs.PROTOCOL}, {"metaData": metadata}, *({"sidecar": s} for s in sidecars)]
         pq.write_table(pa.Table.from_pylist([{**dict.fromkeys(KEYS), **r} for r in rows]), log / name)
     whole.unlink()
     (log / f"{0:020}.json").unlink()
@@ -612,9 +612,11 @@ def test_statistics_that_a_checkpoint_has_as_columns(tmp_path: Path) -> None:
             row["add"]["stats_parsed"] = json.loads(row["add"].pop("stats"))
             row["add"]["partitionValues"] = []
     schema = pq.read_table(whole).schema
-    told = pa.struct([("v", pa.int64()), ("s", pa.string())])
+    bounds = pa.struct([("v", pa.int64()), ("s", pa.string())])
     counts = pa.struct([("v", pa.int64()), ("s", pa.int64())])
-    parsed = pa.struct([("numRecords", pa.int64()), ("minValues", told), ("maxValues", told), ("nullCount", counts)])
+    parsed = pa.struct(
+        [("numRecords", pa.int64()), ("minValues", bounds), ("maxValues", bounds), ("nullCount", counts)]
+    )
     added = pa.struct(
         [
             ("path", pa.string()),
@@ -669,8 +671,8 @@ def test_a_damaged_commit_is_an_error_that_names_it(tmp_path: Path, line: str) -
 def test_one_file_under_two_vectors_is_an_error(tmp_path: Path) -> None:
     one = logs.add(tmp_path, "a.parquet", pa.table({"v": [1, 2]}), {}, deletionVector=logs.inline_vector([0]))
     two = logs.add(tmp_path, "a.parquet", pa.table({"v": [1, 2]}), {}, deletionVector=logs.inline_vector([1]))
-    told = {"metaData": logs.metadata([logs.field("v", "long")])}
-    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, told, one, two])
+    metadata_action = {"metaData": logs.metadata([logs.field("v", "long")])}
+    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, metadata_action, one, two])
     with pytest.raises(tamis.errors.CorruptData, match="DELTA_FILE_TWICE"):
         read_delta(str(tmp_path))
 
@@ -679,9 +681,9 @@ def test_the_last_word_about_a_file_counts(tmp_path: Path) -> None:
     data = pa.table({"v": [1, 2, 3]})
     plain = logs.add(tmp_path, "a.parquet", data, {})
     first, second = logs.inline_vector([0]), logs.inline_vector([0, 1])
-    told = {"metaData": logs.metadata([logs.field("v", "long")])}
+    metadata_action = {"metaData": logs.metadata([logs.field("v", "long")])}
     again = logs.add(tmp_path, "a.parquet", data, {"nullCount": {"v": 0}})
-    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, told, plain])
+    logs.commit(tmp_path, 0, [{"protocol": logs.protocol("deletionVectors")}, metadata_action, plain])
     logs.commit(tmp_path, 1, [again])
     logs.commit(
         tmp_path, 2, [logs.remove("a.parquet"), logs.add(tmp_path, "a.parquet", data, {}, deletionVector=first)]

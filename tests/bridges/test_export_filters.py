@@ -134,8 +134,8 @@ def test_a_filter_finds_what_a_full_scan_has(hard: tamis.Table, name: str) -> No
     for value in values:
         for word, compare in COMPARISONS.items():
             wanted = compare(pl.col(name), pl.lit(value, dtype=everything.schema[name]))
-            told = pl.scan_delta(hard.path).filter(wanted).collect()["id"].sort().to_list()
-            assert told == everything.filter(wanted)["id"].sort().to_list(), (word, value)
+            found_ids = pl.scan_delta(hard.path).filter(wanted).collect()["id"].sort().to_list()
+            assert found_ids == everything.filter(wanted)["id"].sort().to_list(), (word, value)
             if not isinstance(value, float) or math.isfinite(value):  # PyIceberg narrows others wrongly to FLOAT
                 term = ICEBERG_TERMS[word](name, _iceberg(value))
                 planned = {task.file.file_path for task in opened.scan(term).plan_files()}

@@ -95,10 +95,10 @@ def test_exporters_race_by_conditional_writes() -> None:
         written = [(one.format, one.exported_version) for one in done if one.written]
         assert len(written) == len(set(written))
         assert [row["behind"] for row in table.refresh().exports().to_pylist()] == [0, 0]
-        told = [
+        first_lines = [
             json.loads(data.splitlines()[0]) for name, data in sorted(handler.objects.items()) if "_delta_log" in name
         ]
-        versions = [line["commitInfo"]["tamis"]["version"] for line in told]
+        versions = [line["commitInfo"]["tamis"]["version"] for line in first_lines]
         assert versions == sorted(set(versions))
 
 

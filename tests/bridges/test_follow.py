@@ -122,16 +122,18 @@ def test_a_table_that_follows_nothing(tmp_path: Path) -> None:
 
 
 def vectored(folder: Path, *steps: Mapping[str, Any] | None) -> Callable[[int], None]:
-    """A table of one file; each call commits the step of that number: the file with that vector."""
+    """Create a table of one file; each call of the result commits the file with that step's vector."""
     data = pa.table({"v": list(range(30))})
-    told = {"metaData": logs.metadata([logs.field("v", "long")])}
+    metadata_action = {"metaData": logs.metadata([logs.field("v", "long")])}
     stats = {"minValues": {"v": 0}, "maxValues": {"v": 29}, "nullCount": {"v": 0}, "tightBounds": False}
 
     def added(step: int) -> dict[str, Any]:
         vector = steps[step]
         return logs.add(folder, "a.parquet", data, stats, **({} if vector is None else {"deletionVector": vector}))
 
-    os.utime(logs.commit(folder, 0, [{"protocol": logs.protocol("deletionVectors")}, told, added(0)]), ns=(1, 1))
+    os.utime(
+        logs.commit(folder, 0, [{"protocol": logs.protocol("deletionVectors")}, metadata_action, added(0)]), ns=(1, 1)
+    )
     stamp = (folder / "a.parquet").stat()
 
     def take(step: int) -> None:
@@ -188,8 +190,8 @@ def test_a_file_that_is_named_again_in_another_partition_moves(tmp_path: Path) -
     def added(value: str) -> dict[str, Any]:
         return logs.add(folder, "a.parquet", pa.table({"v": [1, 2]}), {}, partitionValues={"p": value})
 
-    told = logs.metadata([logs.field("v", "long"), logs.field("p", "long")], ["p"])
-    logs.commit(folder, 0, [{"protocol": logs.PROTOCOL}, {"metaData": told}, first := added("1")])
+    metadata = logs.metadata([logs.field("v", "long"), logs.field("p", "long")], ["p"])
+    logs.commit(folder, 0, [{"protocol": logs.PROTOCOL}, {"metaData": metadata}, first := added("1")])
     table = tamis.adopt(folder, tmp_path / "t", follow=True)
     assert isinstance(table, tamis.Table)
     logs.commit(folder, 1, [first])
@@ -210,8 +212,8 @@ def test_renames_follow(tmp_path: Path) -> None:
 
     folder, mode = tmp_path / "source", {"delta.columnMapping.mode": "name"}
     first = logs.add(folder, "a.parquet", pa.table({"col-1": [1, 2], "col-2": [3, 4]}), {})
-    told = logs.metadata([mapped("a", 1), mapped("b", 2)], **mode)
-    logs.commit(folder, 0, [{"protocol": logs.protocol("columnMapping")}, {"metaData": told}, first])
+    metadata = logs.metadata([mapped("a", 1), mapped("b", 2)], **mode)
+    logs.commit(folder, 0, [{"protocol": logs.protocol("columnMapping")}, {"metaData": metadata}, first])
     table = tamis.adopt(folder, tmp_path / "t", follow=True)
     assert isinstance(table, tamis.Table)
     second = logs.add(folder, "b.parquet", pa.table({"col-1": [5], "col-3": [6]}), {"minValues": {"col-1": 5}})
@@ -301,8 +303,8 @@ def test_two_synchronizations_at_once(tmp_path: Path) -> None:
     assert {d.source_version for d in done} == {"5"}
     assert table.refresh().version == 4
     assert sorted_rows(table.scan().to_arrow()) == delta_rows(source)
-    told = [r for r in table.history().to_pylist() if r["operation"] == "sync"]
-    assert len(told) == 4
+    syncs = [r for r in table.history().to_pylist() if r["operation"] == "sync"]
+    assert len(syncs) == 4
 
 
 class Killed(BaseException):
@@ -516,8 +518,8 @@ def test_iceberg_rolled_back_and_forward_is_a_restore(tmp_path: Path) -> None:
     source.append(rows(40))
     synced(tmp_path, table)
     assert sorted_rows(table.scan().to_arrow()) == sorted_rows(source.scan().to_arrow())
-    told = [json.loads(text).get("may_restore", False) for text in table.history()["parameters"].to_pylist()[:6]]
-    assert told[::-1] == [False, False, False, True, True, False]
+    may_restore = [json.loads(text).get("may_restore", False) for text in table.history()["parameters"].to_pylist()[:6]]
+    assert may_restore[::-1] == [False, False, False, True, True, False]
 
 
 def test_an_append_of_a_file_that_is_there_is_refused(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def signed(values: list[int], bits: int) -> tuple[bytes, bytes]:
 def test_bounds_of_unsigned_numbers_in_the_order_of_signed_ones(
     tmp_path: Path, kind: pa.DataType, bits: int, writer: bytes
 ) -> None:
-    """They are believed of no writer: the least is 2**31 + 7, which looks negative, and the greatest 0x11223344."""
+    """No writer's bounds are believed: the least is 2**31 + 7, which looks negative, the greatest 0x11223344."""
     middle = 2 ** (bits - 1) + 7
     values = [0x11223344, middle, 0x01020304, 2**bits - 0x0A0B0C]
     file = write_file(tmp_path / "source" / "a.parquet", pa.table({"x": pa.array(values, kind), "k": [1, 2, 3, 4]}))
@@ -72,8 +72,8 @@ def test_bounds_of_unsigned_numbers_in_the_order_of_signed_ones(
     length = bytes([bits // 8])
     edit_footer(file, [(length + high, length + greatest), (length + low, length + least)])
     edit_footer(file, [(writer_of(file), writer.ljust(len(writer_of(file))))])
-    told = pq.read_metadata(file).row_group(0).column(0).statistics
-    assert (told is None) == writer.startswith(b"parquet-mr"), "Arrow hides those of old parquet-mr"
+    arrow_statistics = pq.read_metadata(file).row_group(0).column(0).statistics
+    assert (arrow_statistics is None) == writer.startswith(b"parquet-mr"), "Arrow hides those of old parquet-mr"
     table = adopted(tmp_path)
     assert all(one.get("lo") is None and one.get("hi") is None for one in statistics(table, "x"))
     for value in values:
@@ -179,13 +179,13 @@ def test_bounds_that_were_cut_answer_no_minimum_or_maximum(tmp_path: Path) -> No
     writer = writer_of(file)
     edit_footer(tmp_path / "source" / "a.parquet", [(writer, b"parquet-rs version 58.0".ljust(len(writer)))])
     table = adopted(tmp_path)
-    (told,) = statistics(table, "s")
-    assert told["hi"] is not None, "the writer is one whose bounds of texts are believed"
-    assert told["hi"] != texts[2]
+    (bounds,) = statistics(table, "s")
+    assert bounds["hi"] is not None, "the writer is one whose bounds of texts are believed"
+    assert bounds["hi"] != texts[2]
     assert table.scan().aggregate(["min(s)", "max(s)"]).to_pylist() == [{"min(s)": texts[0], "max(s)": texts[2]}]
     assert table.scan(None, ["s"], order_by="s DESC", limit=1).to_arrow()["s"].to_pylist() == texts[2:]
     assert table.scan(f"s = '{texts[2]}'", ["k"]).count() == 1
-    assert table.scan(f"s >= '{told['lo']}' AND s <= '{told['hi']}'", ["k"]).count() == 3
+    assert table.scan(f"s >= '{bounds['lo']}' AND s <= '{bounds['hi']}'", ["k"]).count() == 3
 
 
 class _Metadata:

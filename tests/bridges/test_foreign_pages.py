@@ -222,12 +222,12 @@ def changed(path: Path, old: bytes, new: bytes) -> None:
 
 
 def second_page(path: Path) -> tuple[int, int]:
-    """Offset and size of the second page of the first column, by the pages' headers: all have the size of the first."""
-    said = pq.read_metadata(path).row_group(0).column(0)
+    """Return offset and size of the second page of the first column, all of whose pages have the same size."""
+    column_chunk = pq.read_metadata(path).row_group(0).column(0)
     pages = -(-GROUP // PAGE)
-    assert said.total_compressed_size % pages == 0
-    size = said.total_compressed_size // pages
-    return said.data_page_offset + size, size
+    assert column_chunk.total_compressed_size % pages == 0
+    size = column_chunk.total_compressed_size // pages
+    return column_chunk.data_page_offset + size, size
 
 
 PLAIN = {"max_rows_per_page": PAGE, "use_dictionary": False, "compression": "none"}
@@ -383,12 +383,12 @@ def test_a_decimal_in_more_bytes_than_it_needs_is_read_whole(tmp_path: Path) -> 
 
 
 def test_dates_of_the_old_calendar_come_by_pages(tmp_path: Path) -> None:
-    """A file of Spark 2: 4 June 1422 of the Julian calendar is nine days later in the other."""
+    """Spark 2 wrote days of the Julian calendar, whose 4 June 1422 is nine days later in the Gregorian one."""
     julian = pa.array(np.arange(ROWS) - 200_000, pa.int32())
     note = {"org.apache.spark.version": "2.4.8"}
     stored = pa.table({"day": julian.cast(pa.date32())}).replace_schema_metadata(note)
-    meant = pa.table(
+    gregorian = pa.table(
         {"day": pa.array(gregorian_days(julian.to_numpy().astype(np.int64)), pa.int32()).cast(pa.date32())}
     )
     write_file(tmp_path / "a.parquet", stored, row_group_size=GROUP, write_page_index=True, **PLAIN)
-    assert read(opened(tmp_path / "a.parquet", meant), [1, 4_321], ["day"], meant) == {"day"}
+    assert read(opened(tmp_path / "a.parquet", gregorian), [1, 4_321], ["day"], gregorian) == {"day"}

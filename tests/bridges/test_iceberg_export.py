@@ -137,15 +137,15 @@ def test_metrics_are_those_of_the_files(tmp_path: Path) -> None:
     table.export("iceberg")
     for file in opened(table.path).inspect.files().to_pylist():
         data = pa.parquet.read_table(file["file_path"].removeprefix("file://"))
-        told = file["readable_metrics"]
+        metrics = file["readable_metrics"]
         for name in ("id", "n", "s", "amount", "day", "ts", "flag", "f"):
             values = [v for v in data[name].to_pylist() if v is not None and v == v]
-            assert told[name]["lower_bound"] <= min(values)
-            if name != "f":  # its upper bound is not told, because there are NaN
-                assert told[name]["upper_bound"] >= max(values)
-            assert told[name]["null_value_count"] == data[name].null_count
-            assert told[name]["value_count"] == len(data)
-        assert told["f"]["nan_value_count"] == pc.sum(pc.is_nan(data["f"])).as_py()
+            assert metrics[name]["lower_bound"] <= min(values)
+            if name != "f":  # its upper bound is left out, because the column has NaN
+                assert metrics[name]["upper_bound"] >= max(values)
+            assert metrics[name]["null_value_count"] == data[name].null_count
+            assert metrics[name]["value_count"] == len(data)
+        assert metrics["f"]["nan_value_count"] == pc.sum(pc.is_nan(data["f"])).as_py()
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_widening_that_iceberg_lacks_is_refused_while_files_hold_the_old_type(
     table.refresh().compact(cluster_by=["id", "day"])
     table.export("iceberg")
     assert iceberg_by_pyiceberg(table.path) == expected(table)
-    assert len(opened(table.path).snapshots()) == 1  # earlier versions cannot be told
+    assert len(opened(table.path).snapshots()) == 1  # earlier versions cannot be exported
 
 
 def test_an_unknown_version_of_iceberg_is_refused(tmp_path: Path) -> None:
@@ -316,12 +316,12 @@ def test_a_foreign_commit_ends_the_export(tmp_path: Path) -> None:
 def test_a_metadata_file_of_another_writer_is_recognised(tmp_path: Path, edit: str) -> None:
     table = made(tmp_path / "t")
     table.export("iceberg")
-    told = json.loads(Path(metadata_file(table.path)).read_text())
+    table_metadata = json.loads(Path(metadata_file(table.path)).read_text())
     if edit == "a property":
-        told["properties"]["owner"] = "me"
+        table_metadata["properties"]["owner"] = "me"
     if edit == "another table":
-        told["properties"]["tamis.table_id"] = "0" * 32
-    text = "{" if edit == "no JSON" else json.dumps(told)
+        table_metadata["properties"]["tamis.table_id"] = "0" * 32
+    text = "{" if edit == "no JSON" else json.dumps(table_metadata)
     (tmp_path / "t" / "metadata" / "v2.metadata.json").write_text(text)
     table.append(rows(50))
     with pytest.raises(Conflict) as error:

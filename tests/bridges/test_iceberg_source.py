@@ -81,8 +81,8 @@ def test_claims_of_tables_of_pyiceberg_are_true(
     nested = pa.field("p", pa.struct([("y", pa.int64()), ("q", pa.string())]))
     table = ice.catalog(folder).create_table("n.t", SCHEMA.append(nested))
     for rows in parts:
-        told = [{**r, "p": {"y": r["l"], "q": r["s"]} if r["i"] is not None else None} for r in rows]
-        table.append(pa.Table.from_pylist(told, SCHEMA.append(nested)))
+        nested_rows = [{**r, "p": {"y": r["l"], "q": r["s"]} if r["i"] is not None else None} for r in rows]
+        table.append(pa.Table.from_pylist(nested_rows, SCHEMA.append(nested)))
     source = read_iceberg(str(ice.metadata_of(table)))
     assert check_claims(source) >= 10
     assert sorted_rows(live_rows(source)) == sorted_rows(table.scan().to_arrow())
@@ -220,8 +220,8 @@ def partitioned(folder: Path) -> Any:
 def test_columns_of_an_identity_partition_are_constants(tmp_path: Path) -> None:
     table = partitioned(tmp_path)
     source = read_iceberg(str(ice.metadata_of(table)))
-    told = [json.loads(text) for text in source.files["constants"].to_pylist()]
-    assert sorted(map(repr, told)) == sorted(
+    constants = [json.loads(text) for text in source.files["constants"].to_pylist()]
+    assert sorted(map(repr, constants)) == sorted(
         map(
             repr,
             [{"1": "a b", "4": None}, {"1": "é/%", "4": "1.00"}, {"1": None, "4": "2.00"}, {"1": "", "4": "3.00"}],
@@ -270,8 +270,8 @@ def test_deletes_hold_for_older_files_alone(tmp_path: Path) -> None:
             ice.equality_file(table, pa.table({"k": [2, 12, None]}), {"k": 1}),
         ],
     )
-    told = json.loads(made.read_text())
-    listed = ice.local(told["snapshots"][-1]["manifest-list"])
+    table_metadata = json.loads(made.read_text())
+    listed = ice.local(table_metadata["snapshots"][-1]["manifest-list"])
     _rewrite(listed, lambda m: {**m, "sequence_number": 2 if m["content"] else m["sequence_number"]})
     assert keys(made) == [0, *range(3, 10), 10, *range(12, 20)]
     _rewrite(listed, lambda m: {**m, "sequence_number": 1 if m["content"] else m["sequence_number"]})
@@ -292,8 +292,8 @@ def test_an_entry_keeps_its_sequence_number_when_its_manifest_is_rewritten(tmp_p
     table = two_files(tmp_path)
     file = ice.equality_file(table, pa.table({"k": [2, 13]}), {"k": 1})
     made = ice.commit_deletes(ice.metadata_of(table), [file])
-    told = json.loads(made.read_text())
-    listed = ice.local(told["snapshots"][-1]["manifest-list"])
+    table_metadata = json.loads(made.read_text())
+    listed = ice.local(table_metadata["snapshots"][-1]["manifest-list"])
     with listed.open("rb") as opened:
         manifests = [m for m in fastavro.reader(opened) if not m["content"]]
     for manifest in manifests:
@@ -584,8 +584,8 @@ def test_types_that_do_not_fit_are_refused_by_name(tmp_path: Path, kind: Any, na
 
 def test_types_of_the_third_format() -> None:
     def one(kind: Any, **more: Any) -> Any:
-        told: dict[str, Any] = {"id": 1, "name": "x", "required": False, "type": kind, **more}
-        return iceberg_schema({"fields": [told]}, "here")
+        field: dict[str, Any] = {"id": 1, "name": "x", "required": False, "type": kind, **more}
+        return iceberg_schema({"fields": [field]}, "here")
 
     assert str(one("variant").fields[0].type) == "variant"
     assert str(one("unknown").fields[0].type) == "void"
@@ -606,9 +606,9 @@ def test_types_of_the_third_format() -> None:
 
 
 def changed_metadata(table: Any, **changes: Any) -> str:
-    told: dict[str, Any] = {**json.loads(ice.metadata_of(table).read_text()), **changes}
+    table_metadata: dict[str, Any] = {**json.loads(ice.metadata_of(table).read_text()), **changes}
     path = ice.metadata_of(table).with_name("88888-changed.metadata.json")
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(table_metadata))
     return str(path)
 
 
@@ -621,8 +621,8 @@ def test_unknown_features_are_refused(tmp_path: Path, changes: dict[str, Any]) -
 def test_a_file_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
     table = two_files(tmp_path)
     made = ice.commit_deletes(ice.metadata_of(table), [])
-    told = json.loads(made.read_text())
-    with ice.local(told["snapshots"][-1]["manifest-list"]).open("rb") as file:
+    table_metadata = json.loads(made.read_text())
+    with ice.local(table_metadata["snapshots"][-1]["manifest-list"]).open("rb") as file:
         manifest = ice.local(next(iter(fastavro.reader(file)))["manifest_path"])
     _rewrite(manifest, lambda e: {**e, "data_file": {**e["data_file"], "file_format": "ORC"}})
     with pytest.raises(tamis.errors.InvalidInput, match="SOURCE_FORMAT"):

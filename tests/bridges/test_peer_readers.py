@@ -67,21 +67,21 @@ FILTERS: Mapping[str, str] = {
 def answers(
     kind: str, table: tamis.Table, readers: tuple[str, ...], ignored: frozenset[str], where: str = ""
 ) -> list[str]:
-    """What each reader makes of the export: rows, refuses, or wrong rows."""
+    """Return what each reader makes of the export: it reads it, refuses it, or finds wrong rows."""
     assert PYTHON is not None
     script = Path(__file__).with_name("peer_readers.py")
     command = [PYTHON, "-W", "ignore", str(script), kind, table.path, where, *readers]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    told = {r["reader"]: r for r in map(json.loads, filter(lambda t: t.startswith("{"), done.stdout.splitlines()))}
+    results = {r["reader"]: r for r in map(json.loads, filter(lambda t: t.startswith("{"), done.stdout.splitlines()))}
     own = tamis.open(table.path).scan(where or None).to_arrow().to_pylist()
     wanted = sorted(json.loads(json.dumps(own, default=str)), key=lambda row: row["id"])
-    return [_answer(told.get(reader, {"error": done.stderr}), wanted, ignored) for reader in readers]
+    return [_answer(results.get(reader, {"error": done.stderr}), wanted, ignored) for reader in readers]
 
 
-def _answer(told: Mapping[str, Any], wanted: list[dict[str, Any]], ignored: frozenset[str]) -> str:
-    if "error" in told:
+def _answer(result: Mapping[str, Any], wanted: list[dict[str, Any]], ignored: frozenset[str]) -> str:
+    if "error" in result:
         return "refuses"
-    same = [_texts(row, ignored) for row in told["rows"]] == [_texts(row, ignored) for row in wanted]
+    same = [_texts(row, ignored) for row in result["rows"]] == [_texts(row, ignored) for row in wanted]
     return "reads" if same else "**wrong rows**"
 
 
@@ -118,5 +118,5 @@ def test_the_page_says_what_engines_find_by_filters(tmp_path: Path, kind: str) -
     table = made(tmp_path / "t")
     table.export(kind)
     found = {title: answers(kind, table, readers, NESTED, where) for title, where in FILTERS.items()}
-    lines = "\n".join(f"| {title} | {' | '.join(told)} |" for title, told in found.items())
+    lines = "\n".join(f"| {title} | {' | '.join(cells)} |" for title, cells in found.items())
     assert lines in PAGE.read_text(), lines

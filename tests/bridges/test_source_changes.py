@@ -107,8 +107,8 @@ def test_an_append_that_says_another_number_of_files_is_compared_whole(tmp_path:
     table, position = adopted_iceberg(str(ice.metadata_of(source)), IcebergOptions())
     source.append(rows(10))
     path = ice.metadata_of(source)
-    told = json.loads(path.read_text())
-    told["snapshots"][-1]["summary"]["added-data-files"] = "2"
-    path.write_text(json.dumps(told))
+    table_metadata = json.loads(path.read_text())
+    table_metadata["snapshots"][-1]["summary"]["added-data-files"] = "2"
+    path.write_text(json.dumps(table_metadata))
     found = list(iceberg_changes(str(path), IcebergOptions(), position, table.schema))
     assert [(len(c.table.files), c.whole) for c, _ in found] == [(2, True)]

@@ -31,10 +31,10 @@ def test_a_delta_table(run: Run, tmp_path: Path) -> None:
     assert "(delta, version 1): 2 files" in dry.out
     assert dry.out.endswith("4 rows.\n  n: bigint\nNothing was written.\n")
     assert not (tmp_path / "t").exists()
-    told = run("adopt", source, place, "--dry-run", "--json").json
-    assert (told["kind"], told["files"], told["rows"], told["version"]) == ("delta", 2, 4, None)
+    planned = run("adopt", source, place, "--dry-run", "--json").json
+    assert (planned["kind"], planned["files"], planned["rows"], planned["version"]) == ("delta", 2, 4, None)
     done = run("adopt", source, place, "--follow", "--property", "owner=me", "--json")
-    assert done.json == {**told, "version": 0}
+    assert done.json == {**planned, "version": 0}
     assert (rows_of(place), tamis.open(place).snapshot.head.properties["owner"]) == ([1, 2, 3, 4], "me")
     deltalake.write_deltalake(source, pa.table({"n": [5]}), mode="append")
     assert run("sync", place).code == 0
@@ -111,18 +111,18 @@ def test_describe_shows_the_sources(run: Run, tmp_path: Path) -> None:
     deltalake.DeltaTable(source).delete("n = 1")
     assert run("sync", place).code == 0
     assert run("analyze", place, "--where", "n = 2").code == 0
-    (told,) = run("describe", place, "--json").json["sources"]
-    assert told == {
+    (described,) = run("describe", place, "--json").json["sources"]
+    assert described == {
         "kind": "delta",
         "location": str(source),
         "source_version": "2",
         "followed": True,
         "parts": 2,
         "rows": 3,
-        "bytes": told["bytes"],
+        "bytes": described["bytes"],
         "parts_not_analyzed": 1,
     }
-    assert tamis.open(place).metadata("sources").to_pylist() == [told]
+    assert tamis.open(place).metadata("sources").to_pylist() == [described]
     assert run("analyze", place).code == 0
     assert run("describe", place).out.count("not analyzed") == 0
     own = tamis.create(tmp_path / "own", "n BIGINT")

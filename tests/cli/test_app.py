@@ -39,9 +39,9 @@ def test_a_full_output_is_one_line(numbers: Path, arguments: list[str]) -> None:
     with FULL.open("w") as full:
         done = subprocess.run([*CALL, *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    said = [line for line in done.stderr.splitlines() if not line.startswith("Read ")]
-    assert len(said) == 1, done.stderr
-    assert said[0].startswith("[OUTPUT_FAILED]")
+    messages = [line for line in done.stderr.splitlines() if not line.startswith("Read ")]
+    assert len(messages) == 1, done.stderr
+    assert messages[0].startswith("[OUTPUT_FAILED]")
 
 
 def test_a_closed_output_is_one_line() -> None:

@@ -76,16 +76,16 @@ def test_no_procedure_and_no_command_is_left_out() -> None:
 
 @pytest.mark.parametrize("verb", ["delete", "update", "merge", "upsert"])
 def test_progress_counts_every_byte_once(verb: str, tmp_path: Path) -> None:
-    """Of four parts the filter keeps one wholly, one in part, two not at all; read or not, each is told once."""
+    """The filter keeps one of four parts wholly and one in part; progress counts each part once, read or not."""
     table = tamis.create(tmp_path / "t", pa.schema([("n", pa.int64()), ("v", pa.int64())]))
     for first in range(0, 400, 100):
         table.append(pa.table({"n": list(range(first, first + 100)), "v": [0] * 100}))
     size = table.detail()["size_in_bytes"][0].as_py()
-    told: list[tuple[int, str]] = []
+    progress_calls: list[tuple[int, str]] = []
     source = pa.table({"n": [150], "v": [1]})
 
     def progress(amount: int, message: str) -> None:
-        told.append((amount, message))
+        progress_calls.append((amount, message))
 
     {
         "delete": lambda: table.delete("n < 150", progress=progress),
@@ -93,7 +93,7 @@ def test_progress_counts_every_byte_once(verb: str, tmp_path: Path) -> None:
         "merge": lambda: table.merge(source, on="target.n = source.n").when_matched_delete().execute(progress=progress),
         "upsert": lambda: table.upsert(source, on="n", progress=progress),
     }[verb]()
-    assert sum(amount for amount, _ in told) == size
+    assert sum(amount for amount, _ in progress_calls) == size
     reads = 2 if verb == "update" else 1
-    assert told[0][1] == f"{reads} of 4 parts to read"
-    assert len(told) == 1 + reads
+    assert progress_calls[0][1] == f"{reads} of 4 parts to read"
+    assert len(progress_calls) == 1 + reads

@@ -55,10 +55,10 @@ def test_segments_are_forgotten_and_built_again_with_progress(run: Run, place: s
     listed = run("index", "list", place, "--json").json[0]
     assert (listed["covered"], set(listed["missing"])) == ([second], {first, third})
     assert "covered none" in run("index", "drop-segments", place, "by_k", first).err
-    told: list[tuple[int, str]] = []
+    progress_calls: list[tuple[int, str]] = []
     table = tamis.open(place)
-    table.repair_index("by_k", [third], progress=lambda amount, message: told.append((amount, message)))
-    assert (sum(amount for amount, _ in told), told[0][1], len(told)) == (
+    table.repair_index("by_k", [third], progress=lambda amount, message: progress_calls.append((amount, message)))
+    assert (sum(amount for amount, _ in progress_calls), progress_calls[0][1], len(progress_calls)) == (
         table.detail()["size_in_bytes"][0].as_py(),
         "by_k: 1 of 3 parts to read",
         2,
@@ -69,7 +69,7 @@ def test_segments_are_forgotten_and_built_again_with_progress(run: Run, place: s
 
 @pytest.mark.push_cases(2)
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("create", "by_k", "nothing"), "nothing"),
         (("create", "by_k", "k", "--build", "soon"), "with_write or deferred"),
@@ -79,7 +79,7 @@ def test_segments_are_forgotten_and_built_again_with_progress(run: Run, place: s
         (("repair", "--segments", "none such"), "UNKNOWN_SEGMENT"),
     ],
 )
-def test_refusals(run: Run, place: str, arguments: tuple[str, ...], said: str) -> None:
+def test_refusals(run: Run, place: str, arguments: tuple[str, ...], message: str) -> None:
     done = run("index", arguments[0], place, *arguments[1:])
     assert done.code == 1
-    assert said in done.err
+    assert message in done.err

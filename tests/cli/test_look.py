@@ -107,7 +107,7 @@ def test_history_is_newest_first(run: Run, numbers: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["query", "{}", "--where", "nowhere = 1"], 1, "COLUMN_NOT_FOUND"),
         (["query", "{}", "--where", "n = = 1"], 1, "PARSE_ERROR"),
@@ -122,11 +122,11 @@ def test_history_is_newest_first(run: Run, numbers: Path) -> None:
     ],
 )
 def test_errors_are_one_line_and_name_the_thing(
-    run: Run, numbers: Path, arguments: list[str], code: int, said: str
+    run: Run, numbers: Path, arguments: list[str], code: int, message: str
 ) -> None:
     done = run(*(a.format(numbers) for a in arguments))
     assert done.code == code
-    assert said in done.err
+    assert message in done.err
     assert done.out == ""
     if code == 1:
         assert done.err.startswith("[")

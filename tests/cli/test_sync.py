@@ -21,8 +21,8 @@ def test_sync_takes_the_versions_of_the_source(run: Run, tmp_path: Path) -> None
     assert done.err.startswith("Synchronizing")
     assert run("sync", place).out == "Nothing new: the source is at version 1.\n"
     deltalake.DeltaTable(source).delete("n = 1")
-    told = run("sync", place, "--json").json
-    assert {k: told[k] for k in ("commits", "source_version", "files_added", "files_removed")} == {
+    result = run("sync", place, "--json").json
+    assert {k: result[k] for k in ("commits", "source_version", "files_added", "files_removed")} == {
         "commits": 1,
         "source_version": "2",
         "files_added": 1,

@@ -29,8 +29,8 @@ def test_compact_then_vacuum_then_verify(run: Run, place: str) -> None:
     assert "█" in run("describe", place).out
     assert "Nothing to do" in run("compact", place, "--dry-run").out
 
-    said = run("vacuum", place, "--retention", "0s", "--below-retention")
-    assert "Would remove 6 objects" in said.out
+    dry_run = run("vacuum", place, "--retention", "0s", "--below-retention")
+    assert "Would remove 6 objects" in dry_run.out
     assert tamis.open(place, version=3).scan().count() == 9
     removed = run("vacuum", place, "--retention", "0s", "--below-retention", "--yes", "--json").json
     assert (removed["objects"], len(removed["paths"]), removed["failed"]) == (6, 6, 0)

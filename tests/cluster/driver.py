@@ -24,40 +24,40 @@ SLOWLY = "java_method('java.lang.Thread', 'sleep', {millis}L)"
 
 
 class Driver:
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.told = told
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
         conf = {
-            "spark.master": told["master"],
+            "spark.master": settings["master"],
             "spark.executor.memory": "512m",
             "spark.driver.memory": "512m",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.local.dir": told["folder"],
-            "spark.sql.warehouse.dir": f"{told['folder']}/warehouse",
+            "spark.local.dir": settings["folder"],
+            "spark.sql.warehouse.dir": f"{settings['folder']}/warehouse",
             "spark.sql.shuffle.partitions": "4",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.executorEnv.PYTHONPATH": world().environment()["PYTHONPATH"],
             "spark.executorEnv.TAMIS_SIZES": world().environment().get("TAMIS_SIZES", ""),
-            **told.get("conf", {}),
+            **settings.get("conf", {}),
         }
         builder = SparkSession.builder.appName("tamis-cluster")
         for key, value in conf.items():
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
         self.spark.sparkContext.setLogLevel("OFF")
-        tamis.attach(self.spark, "lake", told["warehouse"], storage_options=told["options"])
+        tamis.attach(self.spark, "lake", settings["warehouse"], storage_options=settings["options"])
 
     def sql(self, text: str) -> list[list[Any]]:
         return [list(row) for row in self.spark.sql(text).collect()]
 
     def open(self, name: str) -> Any:
-        return tamis.open(f"{self.told['warehouse']}/db/{name}", storage_options=self.told["options"])
+        return tamis.open(f"{self.settings['warehouse']}/db/{name}", storage_options=self.settings["options"])
 
     def while_running(self, work: Callable[[], Any], moment: Callable[[Any, float], bool]) -> Any:
-        """The result of ``work``; the test acts at the ``moment`` that is true of some stage and the seconds since it began."""
+        """Run ``work``, and print READY once ``moment`` holds for a stage; return whether it did, and the result."""
         found: list[Any] = []
         tracker = self.spark.sparkContext.statusTracker()
 
@@ -69,17 +69,17 @@ class Driver:
 
         thread = threading.Thread(target=run)
         thread.start()
-        told = False
+        announced = False
         begun: dict[int, float] = {}
         while thread.is_alive():
             now = world().monotonic()
             stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage))]
-            if not told and any(moment(stage, now - begun.setdefault(stage.stageId, now)) for stage in stages):
-                told = True
+            if not announced and any(moment(stage, now - begun.setdefault(stage.stageId, now)) for stage in stages):
+                announced = True
                 print(f"READY {self.spark.sparkContext.applicationId}", flush=True)
             world().sleep(0.01)
         thread.join()
-        return [told, found[0]]
+        return [announced, found[0]]
 
     def jobs(self) -> list[Any]:
         context = self.spark.sparkContext._jsc.sc()
@@ -147,7 +147,7 @@ def verbs(driver: Driver) -> dict[str, Any]:
     driver.sql("CREATE TABLE lake.db.s (id BIGINT, user INT, s STRING) USING tamis")
     query = (
         driver.spark.readStream.table("lake.db.t").writeStream.trigger(availableNow=True)
-        .option("checkpointLocation", f"{driver.told['folder']}/checkpoint").toTable("lake.db.s")
+        .option("checkpointLocation", f"{driver.settings['folder']}/checkpoint").toTable("lake.db.s")
     )  # fmt: skip
     query.awaitTermination(300)
     out["stream"] = driver.counted("s")
@@ -239,7 +239,7 @@ def killed_in_stream(driver: Driver) -> dict[str, Any]:
             driver.spark.readStream.option("maxFilesPerTrigger", 2).table("lake.db.t")
             .selectExpr("id", f"{SLOWLY.format(millis=millis)} AS waited")
             .writeStream.trigger(availableNow=True)
-            .option("checkpointLocation", f"{driver.told['folder']}/checkpoint").toTable("lake.db.s")
+            .option("checkpointLocation", f"{driver.settings['folder']}/checkpoint").toTable("lake.db.s")
         )  # fmt: skip
         query.awaitTermination(300)
         return str(query.exception())
@@ -293,7 +293,7 @@ def without_tamis(driver: Driver) -> dict[str, Any]:
     driver.sql("CREATE TABLE lake.db.t (id BIGINT) USING tamis")
     for n in range(3):
         driver.open("t").append(pa.table({"id": [n]}))
-    said: dict[str, Any] = {}
+    outcomes: dict[str, Any] = {}
     steps: dict[str, Callable[[], Any]] = {
         "append": lambda: driver.open("t").append(driver.spark.range(0, 10, 1, 2)),
         "compact": lambda: driver.open("t").compact(spark=driver.spark),
@@ -303,13 +303,13 @@ def without_tamis(driver: Driver) -> dict[str, Any]:
     before = 0
     for name, step in steps.items():
         try:
-            said[name] = ["", str(step())]
+            outcomes[name] = ["", str(step())]
         except (TamisError, PySparkException) as error:
-            said[name] = [type(error).__name__, str(error)]
+            outcomes[name] = [type(error).__name__, str(error)]
         failed = driver.failed_tasks()
-        said[name].append(failed - before)
+        outcomes[name].append(failed - before)
         before = failed
-    return {"said": said, "version": driver.open("t").version}
+    return {"outcomes": outcomes, "version": driver.open("t").version}
 
 
 SCENARIOS = {

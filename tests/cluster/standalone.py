@@ -23,7 +23,7 @@ _SETTINGS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_SUB
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a shell in which no virtual environment is active, and Spark was told nothing."""
+    """Return the environment of a shell without an active virtual environment and without settings for Spark."""
     kept = {key: value for key, value in world().environment().items() if key not in _SETTINGS}
     kept["PATH"] = ":".join(p for p in kept["PATH"].split(":") if p != str(Path(sys.executable).parent))
     return {**kept, "SPARK_HOME": str(HOME), "PYTHONPATH": str(SOURCE), **more}
@@ -77,11 +77,11 @@ class Cluster:
         return [worker["id"] for worker in self._state().get("workers", ()) if worker["state"] == "ALIVE"]
 
     def executors(self, application: str) -> list[int]:
-        """The process ids of an application's executors: JVMs that our workers have started."""
+        """Return the process ids of an application's executors, the JVMs that our workers have started."""
         workers = ",".join(str(daemon.pid) for daemon in self._daemons[1:])
         asked = ["ps", "-ww", "-o", "pid=,args=", "--ppid", workers]
-        said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-        return [int(line.split()[0]) for line in said.splitlines() if f"--app-id {application} " in line]
+        output = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+        return [int(line.split()[0]) for line in output.splitlines() if f"--app-id {application} " in line]
 
     def stop(self) -> None:
         for daemon in reversed(self._daemons):

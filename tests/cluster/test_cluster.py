@@ -216,7 +216,7 @@ def test_executors_without_tamis(cluster: Cluster, s3: dict[str, Any], tmp_path:
     python = bare_python.made(tmp_path)
     found = run("without_tamis", cluster, s3, tmp_path, PYSPARK_PYTHON=str(python))
     assert found["version"] == 3
-    for step, (kind, text, failed) in found["said"].items():
+    for step, (kind, text, failed) in found["outcomes"].items():
         assert "[MISSING_PACKAGE] The executor on " in text, step
         assert f"runs {tmp_path}/venv/bin/python, which has no tamis. Install" in text, step
         assert "ModuleNotFoundError" not in text, step

@@ -24,11 +24,11 @@ def test_many_values_are_as_each_alone(name: str, days: int) -> None:
     shifts = z.to_local.starts[np.abs(z.to_local.starts - middle) < days * DAY // 2]
     rising = np.sort(np.concatenate([rising, shifts, shifts - 1, shifts + 1]))
     order = rng.permutation(len(rising))
-    few = rng.choice(len(rising), 400)
+    sample = rng.choice(len(rising), 400)
     for ask in (z.local, z.local_low, z.local_high, z.instants, z.instants_low, z.instants_high, z.offset):
         found = np.broadcast_to(ask(rising), rising.shape)
         assert (np.broadcast_to(ask(rising[order]), rising.shape) == found[order]).all()
-        assert (np.broadcast_to(ask(rising[few]), few.shape) == found[few]).all()
+        assert (np.broadcast_to(ask(rising[sample]), sample.shape) == found[sample]).all()
 
 
 def test_a_name_may_have_a_table_and_a_text_of_data_may_not() -> None:

@@ -116,6 +116,10 @@ def test_statistics_of_blocks_admit_the_data(data_type: DataType, form: str, dat
 def test_blocks_have_bounds_and_know_of_no_nans_when_the_file_says_so() -> None:
     blocks = [pa.array([1.0, 2.0]), pa.array([3.0, None])]
     assert evidence(DOUBLE, blocks, {}).nans.to_pylist() == [None, None]
-    told = evidence(DOUBLE, blocks, {NANS: '{"7": 0}'})
-    assert (told.lo.to_pylist(), told.hi.to_pylist(), told.nans.to_pylist()) == ([1.0, 3.0], [2.0, 3.0], [0, 0])
+    block_evidence = evidence(DOUBLE, blocks, {NANS: '{"7": 0}'})
+    assert (block_evidence.lo.to_pylist(), block_evidence.hi.to_pylist(), block_evidence.nans.to_pylist()) == (
+        [1.0, 3.0],
+        [2.0, 3.0],
+        [0, 0],
+    )
     assert evidence(DOUBLE, blocks, {NANS: "no json"}).nans.to_pylist() == [None, None]

@@ -64,7 +64,7 @@ CASES: dict[str, tuple[Any, str]] = {
 }
 
 
-def said(first: pa.Table) -> dict[str, str]:
+def encodings_by_leaf(first: pa.Table) -> dict[str, str]:
     found = Encodings.of(first, PAGE)
     words = {
         "dictionary": found.dictionary,
@@ -77,7 +77,7 @@ def said(first: pa.Table) -> dict[str, str]:
 @pytest.mark.parametrize("case", CASES)
 def test_the_way_of_a_column(case: str) -> None:
     values, expected = CASES[case]
-    assert said(pa.table({"c": values})) == {"c": expected}
+    assert encodings_by_leaf(pa.table({"c": values})) == {"c": expected}
 
 
 def test_never_much_larger_than_the_smallest_way(tmp_path: Path) -> None:
@@ -111,7 +111,10 @@ def test_never_much_larger_than_the_smallest_way(tmp_path: Path) -> None:
 
 def test_few_rows_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tamis.storage.files.parquet.encoding._tried", None)
-    assert said(pa.table({"n": AT[:1023], "few": AT[:1023] % 2})) == {"n": "compressed", "few": "dictionary compressed"}
+    assert encodings_by_leaf(pa.table({"n": AT[:1023], "few": AT[:1023] % 2})) == {
+        "n": "compressed",
+        "few": "dictionary compressed",
+    }
 
 
 def test_a_column_with_the_name_of_a_field_of_another(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def applied(of: tamis.Table, a: int, b: int, **asked: Any) -> Counter[str]:
     return +now
 
 
-def pairs_of(told: pa.Table) -> list[tuple[int, int, Any, Any]]:
-    """Version, key, and what the row was before and after, of every update. Images of a pair have one place each."""
-    rows = told.to_pylist()
+def pairs_of(changes: pa.Table) -> list[tuple[int, int, Any, Any]]:
+    """Return version, key and the names before and after of every update; both images of a pair have the same place."""
+    rows = changes.to_pylist()
     before = [r for r in rows if r["_change_type"] == "update_preimage"]
     after = [r for r in rows if r["_change_type"] == "update_postimage"]
     assert [(r["_commit_version"], r["ts"]) for r in before] == [(r["_commit_version"], r["ts"]) for r in after]
@@ -55,11 +55,11 @@ def test_updates_are_told_as_pairs() -> None:
     of.update({"name": "'b'"}, "ts >= 3")
     of.upsert(data([4, 5], "c"), "ts")
     of.delete("ts = 1")
-    told = of.changes(0, keys="ts").to_arrow()
-    assert pairs_of(told) == [(2, 3, "a", "b"), (2, 4, "a", "b"), (3, 4, "b", "c")]
+    changes = of.changes(0, keys="ts").to_arrow()
+    assert pairs_of(changes) == [(2, 3, "a", "b"), (2, 4, "a", "b"), (3, 4, "b", "c")]
     rest = [
         (r["_commit_version"], r["_change_type"], r["ts"])
-        for r in told.to_pylist()
+        for r in changes.to_pylist()
         if "update" not in r["_change_type"]
     ]
     assert rest == [*[(1, "insert", n) for n in (1, 2, 3, 4)], (3, "insert", 5), (4, "delete", 1)]
@@ -76,8 +76,8 @@ def test_a_net_feed_tells_what_is_left() -> None:
     of.compact()
     of.delete("ts = 9 OR ts = 3")
     of.update({"name": "'c'"}, "ts = 2")
-    told = of.changes(1, keys=["ts"], net=True).to_arrow()
-    assert [(r["_change_type"], r["ts"], r["name"], r["_commit_version"]) for r in told.to_pylist()] == [
+    changes = of.changes(1, keys=["ts"], net=True).to_arrow()
+    assert [(r["_change_type"], r["ts"], r["name"], r["_commit_version"]) for r in changes.to_pylist()] == [
         ("delete", 3, "a", 6),
         ("update_preimage", 2, "a", 6),
         ("update_postimage", 2, "c", 6),
@@ -122,9 +122,9 @@ def test_a_feed_has_the_columns_of_its_last_version() -> None:
     of.update({"name": "'b'", "user": "user + 10"}, "ts = 2")
     of.alter().drop_column("name").rename_column("ts", "key").add_column("more", "INT").commit()
     of.update({"more": "5"}, "key = 1")
-    told = of.changes(0, keys=["key"]).to_arrow()
-    assert told.schema.names[:3] == ["key", "user", "more"]
-    assert [(r["_change_type"], r["_commit_version"], r["key"], r["more"]) for r in told.to_pylist()[2:]] == [
+    changes = of.changes(0, keys=["key"]).to_arrow()
+    assert changes.schema.names[:3] == ["key", "user", "more"]
+    assert [(r["_change_type"], r["_commit_version"], r["key"], r["more"]) for r in changes.to_pylist()[2:]] == [
         ("update_preimage", 2, 2, None),
         ("update_postimage", 2, 2, None),
         ("update_preimage", 4, 1, None),
@@ -176,11 +176,11 @@ def test_any_feed_leads_from_one_version_to_the_other(operations: list[tuple[str
         want = bag(of.scan(version=last).to_arrow())
         for asked in ({}, {"keys": ["ts"]}, {"net": True}, {"keys": ["ts"], "net": True}):
             assert applied(of, a, last, **asked) == want, (a, asked)
-        told = of.changes(a, last, keys=["ts"]).to_arrow()
-        assert all(before != after for _, _, before, after in pairs_of(told)), (
+        changes = of.changes(a, last, keys=["ts"]).to_arrow()
+        assert all(before != after for _, _, before, after in pairs_of(changes)), (
             "a row that stayed as it was is no update"
         )
-        single = Counter((r["_commit_version"], r["ts"], r["_change_type"]) for r in told.to_pylist())
+        single = Counter((r["_commit_version"], r["ts"], r["_change_type"]) for r in changes.to_pylist())
         assert set(single.values()) <= {1}
         for version, key in {(v, k) for v, k, kind in single if kind == "delete"}:
             assert (version, key, "insert") not in single, "that would be an update"

@@ -22,12 +22,12 @@ def bag(rows: pa.Table) -> Counter[str]:
 
 
 def applied(of: tamis.Table, a: int, b: int) -> Counter[str]:
-    told = of.changes(a, b).to_arrow()
+    changes = of.changes(a, b).to_arrow()
     now = bag(of.scan(version=a).to_arrow())
-    kinds = told["_change_type"]
+    kinds = changes["_change_type"]
     import pyarrow.compute as pc
 
-    gone, come = bag(told.filter(pc.equal(kinds, "delete"))), bag(told.filter(pc.equal(kinds, "insert")))
+    gone, come = bag(changes.filter(pc.equal(kinds, "delete"))), bag(changes.filter(pc.equal(kinds, "insert")))
     now.update(come)
     assert all(now[row] >= count for row, count in gone.items()), "what is deleted was there"
     now.subtract(gone)
@@ -59,9 +59,12 @@ def test_any_two_versions() -> None:
 def test_rows_that_were_only_copied_are_not_told() -> None:
     of = filled(1, ())
     of.overwrite(rows(900, 1), "ts = 7", allow_outside=True)
-    told = of.changes(1, 2).to_arrow().to_pylist()
-    assert [(r["_change_type"], r["ts"], r["_commit_version"]) for r in told] == [("delete", 7, 2), ("insert", 900, 2)]
-    assert told[0]["_commit_timestamp"] == of.history(1)["timestamp"][0].as_py()
+    changes = of.changes(1, 2).to_arrow().to_pylist()
+    assert [(r["_change_type"], r["ts"], r["_commit_version"]) for r in changes] == [
+        ("delete", 7, 2),
+        ("insert", 900, 2),
+    ]
+    assert changes[0]["_commit_timestamp"] == of.history(1)["timestamp"][0].as_py()
 
 
 def test_upkeep_tells_nothing() -> None:
@@ -168,8 +171,8 @@ def test_a_commit_that_adds_and_removes_parts_may_hold_any_date() -> None:
     lists = pa.ListArray.from_arrays(pa.array(range(5), pa.int32()), FAR)
     of.append(pa.table({"id": FAR, "l": lists, "n": [1, 2, 3, 4]}, schema=kind))
     of.update({"n": "n + 10"}, "n >= 3")
-    told = of.changes(1, keys="id").to_arrow()
-    assert told["n"].to_pylist() == [3, 4, 13, 14]
+    changes = of.changes(1, keys="id").to_arrow()
+    assert changes["n"].to_pylist() == [3, 4, 13, 14]
     of.append(pa.table({"id": FAR.take(pa.array([3])), "l": lists.slice(0, 1), "n": [14]}, schema=kind))
     of.update({"n": "n + 10"}, "n = 14")
     with pytest.raises(InvalidInput, match="id = ") as error:

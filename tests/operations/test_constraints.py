@@ -260,8 +260,8 @@ def test_a_writer_of_an_older_version_is_fenced(monkeypatch: pytest.MonkeyPatch)
 
 
 def without_constraints(value: dict[str, Any]) -> dict[str, Any]:
-    """What a writer that does not know constraints makes of a head."""
-    return {name: told for name, told in value.items() if name != "constraints"}
+    """Return a head as a writer that does not know constraints writes it again."""
+    return {name: entry for name, entry in value.items() if name != "constraints"}
 
 
 def test_the_head_keeps_constraints() -> None:

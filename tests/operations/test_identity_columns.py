@@ -125,8 +125,8 @@ def test_long_writes_reserve_more_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     table.append(stream)
     found = numbers(table)
     assert [found[x] for x in sorted(found)] == sorted(found.values()), "numbers rise within a write"
-    told = [row for row in table.history().to_pylist() if row["operation"] == "identity"]
-    assert 3 <= len(told) <= 12
+    reservations = [row for row in table.history().to_pylist() if row["operation"] == "identity"]
+    assert 3 <= len(reservations) <= 12
 
 
 def test_writers_at_once_lose_no_row_and_share_no_number(tmp_path: Path) -> None:
@@ -173,8 +173,8 @@ def test_a_long_write_uses_the_last_numbers(step: int) -> None:
     table = made(f"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {end - 29 * step} INCREMENT BY {step}), x BIGINT")
 
     def stream(batches: int) -> pa.RecordBatchReader:
-        told = (pa.record_batch([list(range(10 * k, 10 * k + 10))], ["x"]) for k in range(batches))
-        return pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), told)
+        record_batches = (pa.record_batch([list(range(10 * k, 10 * k + 10))], ["x"]) for k in range(batches))
+        return pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), record_batches)
 
     table.append(stream(3))
     assert sorted(numbers(table).values(), key=abs) == [end - k * step for k in range(29, -1, -1)]

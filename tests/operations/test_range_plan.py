@@ -74,7 +74,7 @@ def _leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bo
     assert len(of.snapshot.parts()) == 6, "a segment has several parts, so that cuts go through segments"
     if whole:
         of.delete("ts IN (1, 7, 12) OR ts >= 15")
-    told = [row for row in range(20) if not whole or row not in {1, 7, 12, 15, 16, 17, 18, 19}]
+    expected = [row for row in range(20) if not whole or row not in {1, 7, 12, 15, 16, 17, 18, 19}]
     follower = Follower(of.store, skip_changes=True)
     at = Follower(of.store).begin() if whole else follower.begin(0)
     for number, step in enumerate(steps):
@@ -88,7 +88,7 @@ def _leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bo
         else:
             size = 10 if step == "append" else 20
             of.append(rows(start, size))
-            told += range(start, start + size)
+            expected += range(start, start + size)
         of = of.refresh()
     last = follower.end()
     everything, pruned = [], []
@@ -108,7 +108,7 @@ def _leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bo
         assert len(audited.parts) + len(audited.audit) == plan.report.parts["total"] == len(audited.proofs)
         at = after
     assert at == last
-    assert [row[0] for row in everything] == told
+    assert [row[0] for row in everything] == expected
     assert matching(pruned, text) == matching(everything, text)
 
 

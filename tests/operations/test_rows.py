@@ -80,7 +80,7 @@ def test_what_matches_in_part_is_read_by_its_leaders(table: tamis.Table) -> None
 
 
 @pytest.mark.parametrize(
-    ("verb", "told"),
+    ("verb", "filter_text"),
     [
         pytest.param(lambda of: of.delete("id = 8"), "id = 8", id="delete"),
         pytest.param(lambda of: of.update({"v": "v + 1"}, "id = 8"), "id = 8", id="update"),
@@ -88,14 +88,16 @@ def test_what_matches_in_part_is_read_by_its_leaders(table: tamis.Table) -> None
         pytest.param(lambda of: of.overwrite(rows(8), "id = 8"), "id = 8", id="overwrite"),
     ],
 )
-def test_what_a_verb_looked_at_is_told(table: tamis.Table, verb: Callable[[tamis.Table], Any], told: str) -> None:
-    """As that of a scan: bytes in the result and in the history, the funnel in a report."""
+def test_what_a_verb_looked_at_is_told(
+    table: tamis.Table, verb: Callable[[tamis.Table], Any], filter_text: str
+) -> None:
+    """Verbs report as scans do: bytes in the result and in the history, the funnel in a report."""
     scan = table.scan("id = 8", ["id"])
     scan.to_arrow()
     result = verb(table)
     report = next(r for r in tamis.reports(1_000) if r.table == table.path and r is not scan.report)
     assert report.filter is not None
-    assert told in report.filter.replace("`", "")
+    assert filter_text in report.filter.replace("`", "")
     assert dict(report.parts)["kept"] == result.parts_read == 1
     assert (report.parts["total"], report.parts["skipped_segment"] + report.parts["skipped_stats"]) == (3, 2)
     assert result.bytes_read == report.bytes["leader"] + report.bytes["follower"] + report.bytes["index"] > 0

@@ -1,4 +1,4 @@
-"""Laws of following: nothing is left out, nothing is told twice, however the steps are cut; and what cannot be told is an error."""
+"""Laws of following: no part is left out or returned twice, however the steps are cut; other changes are errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ids(of: tamis.Table) -> list[str]:
     return of.refresh().snapshot.parts(None)["path"].to_pylist()
 
 
-def told(follower: Follower, start: Position, end: Position) -> list[str]:
+def paths_between(follower: Follower, start: Position, end: Position) -> list[str]:
     return [ref.path for ref in follower.parts(start, end)]
 
 
@@ -37,12 +37,12 @@ def test_any_steps_tell_everything_once(grown: tamis.Table, steps: list[int], ve
     for step in steps:
         after = follower.advance(at, max_parts=step, until=late)
         fresh = Follower(grown.store)  # another process, after a restart
-        found = told(fresh, at, Position.from_json(after.to_json()))
+        found = paths_between(fresh, at, Position.from_json(after.to_json()))
         assert len(found) <= step
         seen += found
         at = after
     end = follower.advance(at)
-    seen += told(follower, at, end)
+    seen += paths_between(follower, at, end)
     assert seen == expected
     assert follower.advance(end) == end
 
@@ -51,9 +51,9 @@ def test_bytes_limit_a_step_but_one_part_always_comes() -> None:
     of = filled(4)
     follower = Follower(of.store)
     at = follower.begin(0)
-    assert len(told(follower, at, follower.advance(at, max_bytes=1))) == 1
+    assert len(paths_between(follower, at, follower.advance(at, max_bytes=1))) == 1
     size = sum(p["bytes"] for p in of.metadata("parts").to_pylist()[:2])
-    assert len(told(follower, at, follower.advance(at, max_bytes=size))) == 2
+    assert len(paths_between(follower, at, follower.advance(at, max_bytes=size))) == 2
 
 
 def test_upkeep_is_not_told_and_does_not_disturb() -> None:
@@ -63,10 +63,10 @@ def test_upkeep_is_not_told_and_does_not_disturb() -> None:
     middle = follower.advance(at, max_parts=2)
     of.compact()
     of.append(rows(900, 2))
-    rest = told(follower, middle, follower.advance(middle))
+    rest = paths_between(follower, middle, follower.advance(middle))
     assert len(rest) == 4
     assert follower.begin(6).version == 6
-    assert told(follower, follower.begin(6), follower.end()) == ids(of)[-1:]
+    assert paths_between(follower, follower.begin(6), follower.end()) == ids(of)[-1:]
 
 
 def test_rows_that_go_are_an_error_or_skipped() -> None:
@@ -78,7 +78,7 @@ def test_rows_that_go_are_an_error_or_skipped() -> None:
         Follower(of.store).advance(start)
     assert caught.value.code == "CHANGED_SOURCE"
     patient = Follower(of.store, skip_changes=True)
-    assert len(told(patient, start, patient.advance(start))) == 4
+    assert len(paths_between(patient, start, patient.advance(start))) == 4
 
 
 @pytest.mark.parametrize("options", [{}, {"skip_deletes": True}])
@@ -94,7 +94,7 @@ def test_a_restore_repeats_no_rows(options: dict[str, bool]) -> None:
     with pytest.raises(InvalidInput, match=r"Version 5 \(restore\)"):
         follower.advance(follower.begin(5))
     patient = Follower(of.store, skip_changes=True)
-    assert len(told(patient, patient.begin(0), patient.end())) == 4
+    assert len(paths_between(patient, patient.begin(0), patient.end())) == 4
 
 
 def test_a_time_is_the_first_commit_not_before_it() -> None:
@@ -116,5 +116,5 @@ def test_what_cannot_be() -> None:
         Position.from_json('{"x": 1}')
     assert caught.value.code == "BAD_OFFSET"
     with pytest.raises(TamisError) as gone:
-        told(follower, Position("f" * 32, 1), Position("f" * 32, 2))
+        paths_between(follower, Position("f" * 32, 1), Position("f" * 32, 2))
     assert gone.value.code == "TABLE_REPLACED"

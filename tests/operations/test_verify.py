@@ -208,8 +208,8 @@ def test_damage_to_the_files_of_an_index() -> None:
 def test_a_clock_that_went_back() -> None:
     of = filled(2)
     path = f"_tamis/log/{2:020}.json"
-    said = json.loads(of.store.get(path))["commit"]
-    of.store.put(path, seal_json("commit", {**said, "timestamp_micros": 5}))
+    commit_entry = json.loads(of.store.get(path))["commit"]
+    of.store.put(path, seal_json("commit", {**commit_entry, "timestamp_micros": 5}))
     assert of.verify().problems["code"].to_pylist() == ["TIME_WENT_BACK"]
 
 

@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument(
         "--switches",
         type=float,
-        help="seconds of embedded filters before Spark starts; a sixth of the time unless told",
+        help="seconds of embedded filters before Spark starts; a sixth of the time by default",
     )
     parser.add_argument(
         "--gap-minutes", type=float, help="minutes more, while no query has met something (small scale)"
@@ -40,8 +40,8 @@ def main() -> int:
     shares = {"small": 0.8, "large": 0.2} if asked.scale == "both" else {asked.scale: 1.0}
     status = 0
     for scale, share in shares.items():
-        told = {**world().environment(), VARIABLE: SCALES[scale], "TAMIS_AUDIT": "raise", "TZ": "UTC"}
-        told.setdefault("PYSPARK_PYTHON", sys.executable)
+        environment = {**world().environment(), VARIABLE: SCALES[scale], "TAMIS_AUDIT": "raise", "TZ": "UTC"}
+        environment.setdefault("PYSPARK_PYTHON", sys.executable)
         command = [
             sys.executable,
             "-m",
@@ -58,7 +58,7 @@ def main() -> int:
         )
         command += [] if asked.switches is None else [f"--switches={asked.switches}"]
         command += [] if asked.gap_minutes is None else [f"--gap-minutes={asked.gap_minutes}"]
-        status |= subprocess.run(command, env=told, check=False).returncode
+        status |= subprocess.run(command, env=environment, check=False).returncode
     return status
 
 

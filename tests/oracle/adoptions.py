@@ -39,8 +39,8 @@ def adopted(
         columns[partition] = columns.pop(partition)  # columns of folders come last
     values = values_of(columns, rng.choice((17, 40, 40, 90, 200)))
     if partition is not None:
-        few = [KINDS[columns[partition]].value(rng.randrange(60)) for _ in range(3)]
-        values[partition] = [rng.choice((*few, None)) for _ in values[partition]]
+        partition_values = [KINDS[columns[partition]].value(rng.randrange(60)) for _ in range(3)]
+        values[partition] = [rng.choice((*partition_values, None)) for _ in values[partition]]
     options = {
         "int96": "" if "ntz" in columns.values() else rng.choice(("", "true")),
         "legacy": rng.choice(("true", "false")),

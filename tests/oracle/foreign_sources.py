@@ -150,9 +150,9 @@ def _parquet(step: h.Adopt, folder: Path) -> Path:
 def _hive(step: h.Adopt, folder: Path) -> Path:
     assert step.partition is not None
     for at, rows in enumerate(_rows(step)):
-        told = [_folder_value(v) for v in rows[step.partition].to_pylist()]
-        for value in dict.fromkeys(told):
-            mine = rows.filter(pa.array([v == value for v in told])).drop_columns([step.partition])
+        folder_values = [_folder_value(v) for v in rows[step.partition].to_pylist()]
+        for value in dict.fromkeys(folder_values):
+            mine = rows.filter(pa.array([v == value for v in folder_values])).drop_columns([step.partition])
             place = folder / f"{step.partition}={value}" / f"part-{at}.parquet"
             place.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(mine, place, **_arrow_options(step))
@@ -186,11 +186,11 @@ def _declare_chars(folder: Path, step: h.Adopt) -> None:
     """Commit a schema in which columns are CHAR: deltalake declares none."""
     commits = sorted((folder / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for path in commits for line in path.read_text().splitlines()]
-    told = next(a["metaData"] for a in reversed(actions) if "metaData" in a)
-    schema = json.loads(told["schemaString"])
+    metadata = next(a["metaData"] for a in reversed(actions) if "metaData" in a)
+    schema = json.loads(metadata["schemaString"])
     for field in schema["fields"]:
         field["metadata"] |= dict(KINDS[step.columns[field["name"]]].metadata)
-    commit(folder, len(commits), [{"metaData": told | {"schemaString": json.dumps(schema)}}])
+    commit(folder, len(commits), [{"metaData": metadata | {"schemaString": json.dumps(schema)}}])
 
 
 def _delta_vectors(folder: Path, step: h.Adopt) -> None:
@@ -205,8 +205,12 @@ def commit_vectors(folder: Path, places: Mapping[str, Sequence[int]], *, stored:
     """Commit the rows at these places of files of a Delta table as deleted."""
     commits = sorted((folder / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for path in commits for line in path.read_text().splitlines()]
-    told = next(a["protocol"] for a in reversed(actions) if "protocol" in a)
-    features = {*(told.get("readerFeatures") or ()), *(told.get("writerFeatures") or ()), "deletionVectors"}
+    current_protocol = next(a["protocol"] for a in reversed(actions) if "protocol" in a)
+    features = {
+        *(current_protocol.get("readerFeatures") or ()),
+        *(current_protocol.get("writerFeatures") or ()),
+        "deletionVectors",
+    }
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "writerFeatures": sorted(features)}
     known = [name for name in sorted(features) if name in {"deletionVectors", "timestampNtz"}]
     changes: list[dict[str, Any]] = [{"protocol": protocol | {"readerFeatures": known}}]

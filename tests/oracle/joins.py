@@ -75,7 +75,7 @@ def key_join(q: Any) -> Query:
 
 
 def narrow_join(q: Any) -> Query:
-    """A few rows of one side, chosen by a filter, against a key of the other: at run time their keys narrow the other side."""
+    """Join a few rows of one side, chosen by a filter, so that at run time their keys narrow the other side."""
     rng, (x, y) = q.rng, _pair(q)
     there = [KINDS[q.t.columns[x]].literal(row[x]) for row in q.t.rows if row.get(x) is not None]
     asked = Predicates(rng, q.u.columns, samples=q.u.samples)
@@ -84,11 +84,11 @@ def narrow_join(q: Any) -> Query:
         for _ in range(rng.choice((1, 1, 2, 3)))
     ]
     keys = rng.choice((f"{y} IN ({', '.join(members)})", q.where("", q.u)))
-    few = f"(SELECT {y} AS key FROM {q.u.name} WHERE {keys})"
+    subquery = f"(SELECT {y} AS key FROM {q.u.name} WHERE {keys})"
     how = rng.choice(("JOIN", "JOIN", "LEFT SEMI JOIN", "RIGHT JOIN"))
     shown = rng.choice((f"l.{q.any()[0]}, l.k", f"l.{x}", "count(*)"))
     more = f" WHERE {q.where('l.')}" if rng.random() < 0.4 and how != "RIGHT JOIN" else ""
-    return Query(f"SELECT {shown} FROM {q.t.name} l {how} {few} r ON l.{x} = r.key{more}")
+    return Query(f"SELECT {shown} FROM {q.t.name} l {how} {subquery} r ON l.{x} = r.key{more}")
 
 
 def in_subquery(q: Any) -> Query:

@@ -158,29 +158,30 @@ def _one_row_of(number: int, tables: list[Built], asked: int, step: int | None) 
 
 
 def compare(query: Query, ours: Answer, plain: Answer, unlimited: Answer | None) -> str | None:
-    """What is wrong with ``ours``; None where nothing is."""
-    said = f"tamis {ours}; plain Spark {plain}"
+    """Describe what is wrong with ``ours``; None where nothing is."""
+    both_answers = f"tamis {ours}; plain Spark {plain}"
     if plain.error.startswith(UNJUDGED):
         return None
     if ours.rows is None or plain.rows is None:
         same = ours.rows is None and plain.rows is None and ours.error == plain.error
         if query.judge == SOME and unlimited is not None and unlimited.rows is None:
-            same = True  # how far a limit reads before it meets the failing row is nobody's promise
-        return None if same else said
+            same = True  # nobody promises how far a limit reads before it meets the failing row
+        return None if same else both_answers
     if ours.types != plain.types:
         return f"types: {ours.types} and {plain.types}"
     if query.judge == SOME:
         if len(ours.rows) != len(plain.rows):
-            return said
+            return both_answers
         if unlimited is not None and unlimited.rows is not None and Counter(ours.rows) - Counter(unlimited.rows):
-            return f"rows that the query without limit lacks: {list(Counter(ours.rows) - Counter(unlimited.rows))[:4]}; {said}"
+            lacking = list(Counter(ours.rows) - Counter(unlimited.rows))
+            return f"rows that the query without limit lacks: {lacking[:4]}; {both_answers}"
         return None
     if query.judge == ORDERED:
-        return None if ours.rows == plain.rows else _first_difference(ours.rows, plain.rows, said)
+        return None if ours.rows == plain.rows else _first_difference(ours.rows, plain.rows, both_answers)
     lost, invented = Counter(plain.rows) - Counter(ours.rows), Counter(ours.rows) - Counter(plain.rows)
-    return f"lost {list(lost)[:4]}, invented {list(invented)[:4]}; {said}" if lost or invented else None
+    return f"lost {list(lost)[:4]}, invented {list(invented)[:4]}; {both_answers}" if lost or invented else None
 
 
-def _first_difference(ours: Rows, plain: Rows, said: str) -> str:
+def _first_difference(ours: Rows, plain: Rows, both_answers: str) -> str:
     at = next((i for i, (a, b) in enumerate(zip(ours, plain, strict=False)) if a != b), min(len(ours), len(plain)))
-    return f"row {at} is {ours[at : at + 1]} and should be {plain[at : at + 1]}; {said}"
+    return f"row {at} is {ours[at : at + 1]} and should be {plain[at : at + 1]}; {both_answers}"

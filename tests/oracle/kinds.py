@@ -183,12 +183,12 @@ def apart_values(rng: Random, kind: str, rows: int) -> list[Any]:
 
 
 def column_values(rng: Random, kind: str, rows: int, long: float = 0.2) -> list[Any]:
-    """A column of one character: what it holds changes in the middle, at its end, or never. ``long``: how likely texts are long."""
+    """Return values whose character changes midway, at the end, or never; ``long`` is the chance of long texts."""
     value, pool, character = KINDS[kind].value, KINDS[kind].pool, rng.choice(CHARACTERS)
     made = [None if n is None else value(n) for n in _numbers(rng, character, rows)]
     if character == "pool":
-        few = rng.sample(pool, min(len(pool), rng.choice((1, 2, 20))))
-        made = [rng.choice((*few, None)) for _ in range(rows)]
+        pool_values = rng.sample(pool, min(len(pool), rng.choice((1, 2, 20))))
+        made = [rng.choice((*pool_values, None)) for _ in range(rows)]
     elif character == "awkward_last" and rows:
         made[-1] = rng.choice(pool)
     elif kind in {"double", "float"} and rng.random() < 0.3:

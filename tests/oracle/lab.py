@@ -170,9 +170,9 @@ class Lab:
     def _create(self, built: Built, step: h.Create) -> None:
         listed = ", ".join(definitions(step))
         options = {**step.properties, "tamis.format": step.format}
-        told = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
+        properties = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
         cluster = f" CLUSTER BY ({', '.join(step.cluster_by)})" if step.cluster_by else ""
-        self._sql(f"CREATE TABLE {built.ours()} ({listed}) USING tamis{cluster} TBLPROPERTIES ({told})")
+        self._sql(f"CREATE TABLE {built.ours()} ({listed}) USING tamis{cluster} TBLPROPERTIES ({properties})")
 
     def _merge(self, built: Built, step: h.Merge) -> None:
         words = {"matched": "MATCHED", "not_matched": "NOT MATCHED", "by_source": "NOT MATCHED BY SOURCE"}

@@ -36,7 +36,7 @@ def plant(mutant: Mutant, folder: Path) -> None:
 
 
 def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
-    """What became of a mutant."""
+    """Run the oracle on a mutant, and return what became of it."""
     with tempfile.TemporaryDirectory(prefix="tamis-mutant-") as home:
         plant(mutant, Path(home))
         environment = {**world().environment(), "PYTHONPATH": f"{home}:{ROOT}"}
@@ -61,12 +61,12 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
             ran = subprocess.run(
                 command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds + 120
             )
-            said, status = ran.stdout, ran.returncode
-            error = ran.stderr.strip().splitlines()[-1:] if status and "WRONG" not in said else []
+            output, status = ran.stdout, ran.returncode
+            error = ran.stderr.strip().splitlines()[-1:] if status and "WRONG" not in output else []
         except subprocess.TimeoutExpired:
-            said, status, error = "", 1, ["the process did not end"]
+            output, status, error = "", 1, ["the process did not end"]
         spent = round(world().monotonic() - began, 1)
-    first = re.search(r"^WRONG \((.*?)\): (.*)$", said, re.MULTILINE)
+    first = re.search(r"^WRONG \((.*?)\): (.*)$", output, re.MULTILINE)
     by = f"{first[1]}: {first[2][:200]}" if first else " ".join(error)[:200]
     killed = first is not None
     if first is not None and not passes(first[1], seconds, libraries=mutant.libraries):

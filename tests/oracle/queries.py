@@ -85,8 +85,8 @@ class Queries:
     def n(self) -> int:
         return self.rng.choice((0, 1, 2, 5, 16, 50, 1000))
 
-    def few(self) -> int:
-        """A limit that is often as small as those of people who look at a table."""
+    def small_limit(self) -> int:
+        """Return a limit that is often as small as one that people type to look at a table."""
         return self.rng.choice((1, 3, 10, 20)) if self.rng.random() < 0.5 else self.n()
 
     # --- one table ---
@@ -130,7 +130,8 @@ class Queries:
         shown = self.rng.sample(keys, self.rng.randrange(1, len(keys) + 1))
         offset = f" OFFSET {self.rng.choice((1, 4))}" if self.rng.random() < 0.15 else ""
         return Query(
-            f"SELECT {', '.join(shown)} FROM {self.t.name}{self.maybe()} ORDER BY {self.order(keys)} LIMIT {self.few()}{offset}",
+            f"SELECT {', '.join(shown)} FROM {self.t.name}{self.maybe()} "
+            f"ORDER BY {self.order(keys)} LIMIT {self.small_limit()}{offset}",
             ORDERED if shown == keys else EXACT,
         )
 
@@ -297,5 +298,5 @@ CORE_SHAPES: list[Callable[[Any], Query]] = [
     Queries._project, Queries._project, Queries._filter_left_out, Queries._limit, Queries._count_of_limit, Queries._top, Queries._top, Queries._top_rows, Queries._aggregate, Queries._aggregate,
     Queries._metadata, Queries._metadata, Queries._group, Queries._values, Queries._session_times, Queries._risky, Queries._risky, Queries._either, Queries._either, narrow_join, narrow_join, narrow_join,
 ]  # fmt: skip
-"""What a scan takes over, is told, or is given keys by."""
+"""The shapes that scans take over, or that give scans filters or keys."""
 RARE_SHAPES = [Queries._udf]

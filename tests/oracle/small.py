@@ -34,11 +34,11 @@ def main(arguments: list[str]) -> int:
     watch()
     with tempfile.TemporaryDirectory(prefix="tamis-oracle-") as home:
         began = world().monotonic()
-        told = next(
+        switch_seconds = next(
             (float(a.partition("=")[2]) for a in arguments if a.startswith("--switches=")),
             min(SWITCH_SECONDS, 10 * minutes),
         )
-        quick = switches(Path(home), seed, first, told, stop=stop)
+        quick = switches(Path(home), seed, first, switch_seconds, stop=stop)
         if stop and quick.found:
             return 1
         lab = Lab(Path(home))

@@ -240,20 +240,20 @@ class Tables:
         return f"{name} {op} {KINDS[columns[name]].literal(values[near if '<' in op else -1 - near])}"
 
     def _some_rows(self, steps: list[h.Step], columns: h.Columns) -> str:
-        """A predicate of a change: of many rows, of rows that came together, of a column's ends, or of any."""
+        """Return a change's predicate, true of many rows, of rows loaded together, of a column's ends, or of any."""
         rng, last = self.rng, max(self._next, 1)
         if rng.random() < (0.7 if self.theme == "trimmed" else 0.1) and (ends := self._ends(steps, columns)):
             return ends
         if self._loads and rng.random() < 0.15:  # whole parts, whose index entries stay
             return "k BETWEEN {} AND {}".format(*rng.choice(self._loads))
         first = rng.randrange(last)
-        few = rng.choice(
+        key_predicate = rng.choice(
             (
                 f"k % {rng.choice((2, 3, 7))} = {rng.randrange(2)}",
                 f"k BETWEEN {first} AND {first + rng.choice((0, 3, 20, 60))}",
             )
         )
-        return few if rng.random() < 0.5 else self._predicate(columns)
+        return key_predicate if rng.random() < 0.5 else self._predicate(columns)
 
     def _update(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
         return [h.Update(self._sets(columns), self._some_rows(steps, columns), self.rng.choice(("sql", "embedded")))]

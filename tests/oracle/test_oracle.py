@@ -167,6 +167,6 @@ def test_every_mutant_still_has_its_place() -> None:
 )
 def test_other_answers_of_libraries_are_seen(verb: str, found: list[tuple[Any, ...]], problem: str | None) -> None:
     wanted = [(1,), (2,), (2,)]
-    said = library_difference(LibraryQuery("polars", verb, ("a",)), found, wanted, wanted)
-    assert (said is None) == (problem is None)
-    assert problem is None or problem in str(said)
+    difference = library_difference(LibraryQuery("polars", verb, ("a",)), found, wanted, wanted)
+    assert (difference is None) == (problem is None)
+    assert problem is None or problem in str(difference)

@@ -128,7 +128,7 @@ def test_faults_that_stay(form: str, mode: str, read: Callable[..., pa.Table], p
 
 def named(error: TamisError, ref: PartRef) -> bool:
     return (
-        all(said in error.message for said in (ref.part_id, ref.path)) and error.name == ref.path and bool(error.remedy)
+        all(name in error.message for name in (ref.part_id, ref.path)) and error.name == ref.path and bool(error.remedy)
     )
 
 

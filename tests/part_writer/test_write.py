@@ -109,10 +109,10 @@ def failing() -> Iterator[pa.RecordBatch]:
 
 
 def test_a_broken_source_leaves_no_file_half_written(tmp_path: Path) -> None:
-    told: list[Any] = []
+    parts: list[Any] = []
     with pytest.raises(RuntimeError, match="the source broke"):
-        told.extend(write_parts(failing(), spec_in(tmp_path, block_rows=1_000, part_bytes=2**30)))
-    assert told == []
+        parts.extend(write_parts(failing(), spec_in(tmp_path, block_rows=1_000, part_bytes=2**30)))
+    assert parts == []
     assert not [f for f in tmp_path.rglob("*") if f.is_file()]
 
 

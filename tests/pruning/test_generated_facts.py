@@ -95,12 +95,12 @@ def test_random_expressions_and_filters(seed: int) -> None:
         for number, rows in enumerate(pieces):
             batch = {f.id: rows.column(i) for i, f in enumerate(schema.fields)}
             keep, failed, _ = expr.filter_mask(conjuncts, batch, rows.num_rows)
-            said = f"{[expr.to_sql(c) for c in conjuncts]}, own = {expr.to_sql(value)}"
+            description = f"{[expr.to_sql(c) for c in conjuncts]}, own = {expr.to_sql(value)}"
             if decision.none[number]:
-                assert not keep.any(), f"wrong skip: {said}\n{rows.slice(int(keep.argmax()), 1).to_pylist()}"
-                assert not failed.any(), f"hidden error: {said}"
+                assert not keep.any(), f"wrong skip: {description}\n{rows.slice(int(keep.argmax()), 1).to_pylist()}"
+                assert not failed.any(), f"hidden error: {description}"
             if decision.all[number]:
-                assert keep.all(), f"wrong all: {said}"
+                assert keep.all(), f"wrong all: {description}"
 
 
 @given(st.integers(0, 2**63 - 1))
@@ -125,8 +125,8 @@ def test_what_is_implied_is_true_of_every_row_that_matches(seed: int) -> None:
                     continue
                 given, _, _ = expr.filter_mask(filters[: one.origin + 1], batch, rows.num_rows)
                 holds, _, _ = expr.filter_mask([one.conjunct], batch, rows.num_rows)
-                said = f"{[expr.to_sql(c) for c in filters]} implies {expr.to_sql(one.conjunct)}"
-                assert not (given & ~holds).any(), f"{said}, own = {expr.to_sql(value)}"
+                implication = f"{[expr.to_sql(c) for c in filters]} implies {expr.to_sql(one.conjunct)}"
+                assert not (given & ~holds).any(), f"{implication}, own = {expr.to_sql(value)}"
 
 
 def _table(expression: str, kind: Any, source: Any, zone: str = "UTC") -> Schema:

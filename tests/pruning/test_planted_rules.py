@@ -244,7 +244,7 @@ def by_position(patch: pytest.MonkeyPatch) -> None:
 
 
 def seen_by_the_audit() -> None:
-    """A failing row is told apart from one that is not true: what a wrong skip would hide."""
+    """The audit tells a failing row from one that is not true; a wrong skip would hide the failure."""
     tree = expr.parse_predicate("1 / integer0 > 5", SCHEMA)
     piece = rows(integer0=[0, 1])
     batch = {f.id: piece.column(i) for i, f in enumerate(SCHEMA.fields)}
@@ -323,10 +323,10 @@ def as_floats(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PathStatistics, "__init__", broken)
     walk = text_paths._Walk._integers
 
-    def told(run: Any, here: PathStatistics, values: list[int], steps: Any) -> None:
+    def integers_as_floats(run: Any, here: PathStatistics, values: list[int], steps: Any) -> None:
         walk(run, here, [int(float(v)) for v in values], steps)
 
-    patch.setitem(text_paths._SAY, int, told)
+    patch.setitem(text_paths._SAY, int, integers_as_floats)
 
 
 def without_trace(patch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ NAMES = [f.name for f in expr.all_entries()]
 
 
 def judge(filters: list[expr.Expr], pieces: list, loose: dict, seed: int) -> int:  # type: ignore[type-arg]
-    """Raises where a decision is contradicted by rows; the number of pieces that were decided otherwise."""
+    """Raise where rows contradict a decision; return how many pieces were decided."""
     evidence = RowsEvidence(SCHEMA, pieces, loose["drop"], loose["widen"], seed, loose.get("listed", False))
     conjuncts = [c for f in filters for c in expr.conjuncts_of(f)]
     decision = decide(conjuncts, evidence, strict=True)
@@ -43,14 +43,18 @@ def judge(filters: list[expr.Expr], pieces: list, loose: dict, seed: int) -> int
         batch = {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}
         with patch("tamis.core.expr.evaluate.is_approximate", return_value=False):  # rows by this machine's logarithms
             keep, failed, error = expr.filter_mask(conjuncts, batch, rows.num_rows)
-        said = " AND ".join(expr.to_sql(c) for c in conjuncts)
+        filter_text = " AND ".join(expr.to_sql(c) for c in conjuncts)
         if decision.none[number]:
-            assert not keep.any(), f"wrong skip: {said}\n{conjuncts}\n{rows.slice(int(keep.argmax()), 1).to_pylist()}"
+            assert not keep.any(), (
+                f"wrong skip: {filter_text}\n{conjuncts}\n{rows.slice(int(keep.argmax()), 1).to_pylist()}"
+            )
             assert not failed.any(), (
-                f"hidden error {error}: {said}\n{conjuncts}\n{rows.slice(int(failed.argmax()), 1).to_pylist()}"
+                f"hidden error {error}: {filter_text}\n{conjuncts}\n{rows.slice(int(failed.argmax()), 1).to_pylist()}"
             )
         if decision.all[number]:
-            assert keep.all(), f"wrong all: {said}\n{conjuncts}\n{rows.slice(int((~keep).argmax()), 1).to_pylist()}"
+            assert keep.all(), (
+                f"wrong all: {filter_text}\n{conjuncts}\n{rows.slice(int((~keep).argmax()), 1).to_pylist()}"
+            )
     return int((decision.none | decision.all).sum())
 
 

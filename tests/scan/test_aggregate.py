@@ -60,9 +60,9 @@ def plain(value: Any) -> Any:
     )
 
 
-def measured(rows: list[dict[str, Any]], said: str) -> Any:
-    """One measure over rows, NaN above every number."""
-    function, _, column = said.removesuffix(")").partition("(")
+def measured(rows: list[dict[str, Any]], measure: str) -> Any:
+    """Compute one measure over rows; NaN is above every number."""
+    function, _, column = measure.removesuffix(")").partition("(")
     if column == "*":
         return len(rows)
     values = [r[column] for r in rows if r[column] is not None]

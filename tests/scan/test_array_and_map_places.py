@@ -80,11 +80,11 @@ def test_parts_are_skipped(tmp_path: Path, form: str) -> None:
     assert table.verify().problems.num_rows == 0
 
 
-@pytest.mark.parametrize("few", [0, 128])
-def test_parts_of_one_commit_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    """Also where segments are decided first, by the union of their parts' statistics."""
+@pytest.mark.parametrize("few_parts", [0, 128])
+def test_parts_of_one_commit_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few_parts: int) -> None:
+    """Parts are skipped also where segments are decided first, by the union of their parts' statistics."""
     monkeypatch.setattr(write_part, "BLOCK_ROWS", (20, 20))
-    monkeypatch.setattr(funnel, "FEW_PARTS", few)
+    monkeypatch.setattr(funnel, "FEW_PARTS", few_parts)
     table = tamis.create(tmp_path / "t", SCHEMA, properties={"tamis.write.part_bytes": "1"})
     table.append(pa.concat_tables([rows(part) for part in range(4)]))
     assert len(table.scan().plan().parts) == 4

@@ -20,7 +20,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
 
 
 @pytest.mark.parametrize(
-    ("text", "limits", "said"),
+    ("text", "limits", "message"),
     [
         ("n >= 50", {"max_parts": 5}, None),
         ("n >= 50", {"max_parts": 4}, "5 parts would be read, allowed: 4 (n >= 50L: skipped 5 parts by statistics of n, not the rest because the bounds of n allow it)"),
@@ -33,16 +33,16 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     ],
 )  # fmt: skip
 def test_a_guard_names_what_did_not_skip(
-    table: tamis.Table, text: str | None, limits: dict[str, int], said: str | None
+    table: tamis.Table, text: str | None, limits: dict[str, int], message: str | None
 ) -> None:
     report = table.explain(text)
-    if said is None:
+    if message is None:
         assert report.guard(**limits) is report
         return
     with pytest.raises(InvalidInput) as caught:
         report.guard(**limits)
     assert caught.value.code == "PRUNING_LOST"
-    assert said in caught.value.message
+    assert message in caught.value.message
     assert caught.value.name in (*(e.conjunct for e in (*report.not_skipped_because, *report.because)), report.table)
 
 

@@ -58,15 +58,18 @@ def part_of(table: Any, wanted: tuple[Expr, ...]) -> tuple[int, ReadCounters]:
 def test_an_or_with_a_leg_that_cannot_be_run_here_drops_nothing(t: Any) -> None:
     """The whole OR is unknown: it drops no row and saves nothing, not even where its other leg is false everywhere. A conjunct before it drops rows as ever."""
     schema = t.scan("k > 0").plan().spec.schema
-    (hit,), (few,) = conjuncts_of(parse_predicate("hit = 1", schema)), conjuncts_of(parse_predicate("few = 3", schema))
-    either = expr.make_call("or", hit, Opaque(BOOLEAN, "udf(k)", ()))
+    (hit_filter,), (few_filter,) = (
+        conjuncts_of(parse_predicate("hit = 1", schema)),
+        conjuncts_of(parse_predicate("few = 3", schema)),
+    )
+    either = expr.make_call("or", hit_filter, Opaque(BOOLEAN, "udf(k)", ()))
     rows, counters = part_of(t, (either,))
     whole = run(t, "k >= 0", lazy="off")[1]
     assert rows == ROWS
     assert counters.bytes_leader + counters.bytes_follower >= 0.99 * data_bytes(whole)
-    assert part_of(t, (hit, either))[0] == 2
-    assert part_of(t, (few, either))[0] == run(t, "few = 3")[1].rows["matched"]
-    assert part_of(t, (either, few))[0] == ROWS, "behind it nothing may drop rows either"
+    assert part_of(t, (hit_filter, either))[0] == 2
+    assert part_of(t, (few_filter, either))[0] == run(t, "few = 3")[1].rows["matched"]
+    assert part_of(t, (either, few_filter))[0] == ROWS, "behind it nothing may drop rows either"
 
 
 @pytest.fixture(scope="module")
@@ -230,10 +233,10 @@ def test_explain_names_a_missing_segment_and_what_cannot_be_run(tmp_path: Path) 
     assert [(i["name"], i["segments"], i["missing"]) for i in report.indexes] == [("ik", 1, 1)]
     (unconverted,) = [e for e in report.not_skipped_because if "my_function" in e["conjunct"]]
     assert unconverted["reason"] == "my_function(hit): may be anything"
-    told = str(report)
-    assert "leaders: k" in told
-    assert "my_function(hit)" in told
-    assert "ik" in told
+    explanation = str(report)
+    assert "leaders: k" in explanation
+    assert "my_function(hit)" in explanation
+    assert "ik" in explanation
 
 
 def test_parts_are_skipped_or_read_and_counted_once(tmp_path: Path) -> None:

@@ -308,8 +308,8 @@ def test_rows_deep_behind_rejected_ones_are_changed(tmp_path: Path, form: str) -
     assert table.delete("hit = 1").rows_deleted == 2
     gone = {2 * BLOCK + 5, 5 * BLOCK + 77}
     expected = before.filter(pa.array([n not in gone for n in range(ROWS)]))
-    few = np.where(expected["n"].to_numpy() == ROWS - 3, -1, expected["few"].to_numpy())
-    expected = expected.set_column(expected.column_names.index("few"), "few", pa.array(few))
+    few_values = np.where(expected["n"].to_numpy() == ROWS - 3, -1, expected["few"].to_numpy())
+    expected = expected.set_column(expected.column_names.index("few"), "few", pa.array(few_values))
     assert table.scan().to_arrow().sort_by("n").equals(expected.combine_chunks())
 
 
@@ -371,9 +371,9 @@ def test_explain_names_index_leaders_and_what_could_not_be_used(tmp_path: Path) 
     table = wide(tmp_path, 8)
     table.create_index("ik", "k")
     table.append(pa.table({name: np.arange(3) for name in table.schema.names}))
-    told = str(table.explain("k = 2 AND hit % 2 = 1"))
-    assert "leaders: k, hit" in told
-    assert "hit % 2 = 1" in told.replace("(", "").replace(")", "")
+    explanation = str(table.explain("k = 2 AND hit % 2 = 1"))
+    assert "leaders: k, hit" in explanation
+    assert "hit % 2 = 1" in explanation.replace("(", "").replace(")", "")
     report = table.explain("k = 2 AND hit % 2 = 1")
     assert [(i["name"], i["segments"], i["missing"]) for i in report.indexes] == [("ik", 2, 0)]
 

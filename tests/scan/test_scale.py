@@ -22,7 +22,7 @@ LOADS = 40
 def test_planning_opens_the_manifests_of_loads_that_may_match_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All the others are gone here, and nobody notices; what is told of the whole table comes from the log."""
+    """The other manifests are gone, and nothing reads them; figures of the whole table come from the log."""
     monkeypatch.setattr(manifests, "keep_rows", partial(keep_rows, limit=0))
     table = tamis.create(tmp_path / "t")
     for load in range(LOADS):
@@ -57,8 +57,8 @@ def test_few_parts_are_decided_alone_as_segments_and_parts_are(
         halves = [pa.table({"n": half, "even": half // 2 * 2, "pad": ["x" * 99] * 50}) for half in np.split(n, 2)]
         table.append(pa.concat_tables(halves))
     found = []
-    for few in (0, 128):
-        monkeypatch.setattr(funnel, "FEW_PARTS", few)
+    for few_parts in (0, 128):
+        monkeypatch.setattr(funnel, "FEW_PARTS", few_parts)
         plan = table.scan(filter_).plan()
         report = plan.report
         found.append(

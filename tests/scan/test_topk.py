@@ -79,13 +79,13 @@ def test_the_first_rows_are_those_of_sorting_everything(tmp_path: Any, seed: int
     every = table.scan().to_arrow().to_pylist()
     for _ in range(QUERIES):
         order = [(c, rng.random() < 0.5, rng.random() < 0.5) for c in rng.sample(["a", "b", "s"], rng.randint(1, 2))]
-        said = ", ".join(f"{c} {'DESC' if d else 'ASC'} NULLS {'FIRST' if n else 'LAST'}" for c, d, n in order)
+        order_by = ", ".join(f"{c} {'DESC' if d else 'ASC'} NULLS {'FIRST' if n else 'LAST'}" for c, d, n in order)
         k, condition = rng.randint(0, 9), rng.choice(list(FILTERS))
         expected = sorted(filter(FILTERS[condition], every), key=cmp_to_key(partial(in_order, order)))[:k]
         for options in ({}, OFF, {"tamis.audit.percent": 100}, {"tamis.stats.filter": "off"}):
-            scan = table.scan(condition, order_by=said, limit=k, options=options)
+            scan = table.scan(condition, order_by=order_by, limit=k, options=options)
             found = scan.to_arrow().to_pylist()
-            assert places(found, order) == places(expected, order), (said, k, condition, options)
+            assert places(found, order) == places(expected, order), (order_by, k, condition, options)
             assert len({r["id"] for r in found}) == len(found)
             assert all(any(repr(r) == repr(e) for e in every) and FILTERS[condition](r) for r in found)
             parts = scan.report.parts
@@ -104,16 +104,16 @@ def test_the_first_rows_are_those_of_sorting_everything(tmp_path: Any, seed: int
 def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(
     tmp_path: Any, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Spark's driver looks, at one part or at all; what tasks then read, sorted and cut, is what sorting everything gives."""
+    """The look reads one part or all, as Spark's driver does; sorting what tasks then read gives the first rows."""
     rng = Random(seed + 1_000)
     table = a_table(tmp_path / "t", rng)
     every = table.scan().to_arrow().to_pylist()
     for turn in range(QUERIES):
         order = [(c, rng.random() < 0.5, rng.random() < 0.5) for c in rng.sample(["a", "b", "s"], rng.randint(1, 2))]
-        said = ", ".join(f"{c} {'DESC' if d else 'ASC'} NULLS {'FIRST' if n else 'LAST'}" for c, d, n in order)
+        order_by = ", ".join(f"{c} {'DESC' if d else 'ASC'} NULLS {'FIRST' if n else 'LAST'}" for c, d, n in order)
         k, condition = rng.randint(1, 9), rng.choice(list(FILTERS))
         monkeypatch.setattr(pushdown, "LOOK_BYTES", 1 if turn % 2 else 2**26)
-        plan = pushdown.reduce_to_top(table.scan(condition, order_by=said, limit=k).plan(), 1.0)
+        plan = pushdown.reduce_to_top(table.scan(condition, order_by=order_by, limit=k).plan(), 1.0)
         read = [
             row
             for ref in plan.parts
@@ -122,7 +122,7 @@ def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(
         ]
         by = cmp_to_key(partial(in_order, order))
         expected = sorted(filter(FILTERS[condition], every), key=by)[:k]
-        assert places(sorted(read, key=by)[:k], order) == places(expected, order), (said, k, condition, turn)
+        assert places(sorted(read, key=by)[:k], order) == places(expected, order), (order_by, k, condition, turn)
         assert len({row["id"] for row in read}) == len(read)
         assert (
             plan.report.parts.total

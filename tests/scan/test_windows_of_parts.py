@@ -86,16 +86,16 @@ def test_the_first_error_is_the_first_in_the_order_of_rows(table: Any, cut: list
 def test_who_wants_few_rows_is_not_read_ahead_for(
     table: Any, monkeypatch: pytest.MonkeyPatch, limit: int | None, expected: int
 ) -> None:
-    told: list[int] = []
+    ahead_limits: list[int] = []
     real: Callable[..., Any] = parallel_reader.in_order
 
     def in_order(work: Any, workers: int, ahead_bytes: int) -> Any:
-        told.append(ahead_bytes)
+        ahead_limits.append(ahead_bytes)
         return real(work, workers, ahead_bytes)
 
     monkeypatch.setattr(scan_execution, "in_order", in_order)
     table.scan("n > 7", limit=limit).to_arrow()
-    assert told == [expected]
+    assert ahead_limits == [expected]
 
 
 def test_a_consumer_that_stops_stops_all_windows(table: Any, cut: list[int], tmp_path: Path) -> None:

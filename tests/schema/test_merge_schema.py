@@ -91,12 +91,12 @@ def test_without_being_asked_no_type_changes() -> None:
 )
 def test_what_does_not_widen_is_the_same_error_as_before(column: pa.DataType, data: pa.Array) -> None:
     table = new_table(f("a", column))
-    told = []
+    errors = []
     for merge in (False, True):
         with pytest.raises(SchemaMismatch) as caught:
             table.append(pa.table({"a": data}), merge_schema=merge)
-        told.append((caught.value.code, caught.value.message))
-    assert told[0] == told[1]
+        errors.append((caught.value.code, caught.value.message))
+    assert errors[0] == errors[1]
     assert tamis.open(table.path).version == 0
 
 

@@ -176,7 +176,7 @@ def test_types_widen_where_that_is_asked_for() -> None:
 
 
 def test_names_are_used_again_by_column_ids(table: Table) -> None:
-    """A name may be used again: fields are told apart by their ids, which are never used again."""
+    """A name may be used again: fields are distinguished by their ids, which are never used again."""
     table.alter().drop_column("b").add_column("b", BIG).commit()
     table.append(data(a=[3], b=[9]))
     assert rows(table) == [{"a": 1, "b": None}, {"a": 2, "b": None}, {"a": 3, "b": 9}]
@@ -295,13 +295,13 @@ def test_errors_are_no_rows_and_the_same_at_each_attempt(table: Table) -> None:
     """Fencing is an error of the read, never a row; a second attempt ends in the same way."""
     held = tamis.open(table.path)
     table.alter().drop_column("b").commit()
-    told = []
+    messages = []
     for _ in range(3):
         with pytest.raises(SchemaFenced) as caught:
             held.scan().to_arrow()
-        told.append(str(caught.value))
+        messages.append(str(caught.value))
         table.append(data(a=[9]))
-    assert len(set(told)) == 1
+    assert len(set(messages)) == 1
 
 
 def test_the_latest_schema_is_never_fenced(table: Table) -> None:

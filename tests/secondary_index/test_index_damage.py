@@ -116,8 +116,8 @@ def test_damage_to_any_object_of_an_index(tmp_path: Path, monkeypatch: pytest.Mo
             assert len(missing(at)) == 1, name
             assert "damaged" in next(iter(info(at).missing.values()))
         at.repair_index()
-        told = at.history().to_pylist()[:2]
-        assert Path(name).name in str(told), "the history names what was damaged"
+        history = at.history().to_pylist()[:2]
+        assert Path(name).name in str(history), "the history names what was damaged"
         assert missing(at) == []
         assert verify(at.store).ok
         report = asked(at)

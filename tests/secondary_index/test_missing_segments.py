@@ -249,7 +249,7 @@ def test_a_load_and_its_index_are_one_commit(tmp_path: Path) -> None:
 
 
 def test_a_store_that_refuses_index_files_does_not_fail_the_load(tmp_path: Path) -> None:
-    """Not told to fail: no file can be written under index/."""
+    """The load lands although no file can be written under index/; the failed build is recorded as missing."""
     table = table_a(tmp_path / "t", ("ik", "k"), segments=1)
     (tmp_path / "t" / "index").rename(tmp_path / "t" / "index.away")
     (tmp_path / "t" / "index").write_text("no folder")
@@ -339,10 +339,10 @@ scan = table.scan("k = {key_in(0)}")
 rows = scan.to_arrow().num_rows
 print([sorted(i.missing) for i in table.indexes()], rows, [dict(used) for used in scan.report.indexes], scan.report.parts.skipped_index)
 """
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     here = same(out_of_sync, f"k = {key_in(0)}")
     lacking = [sorted(info(out_of_sync).missing)]
-    assert told == f"{lacking} 1 {[dict(entry) for entry in here.indexes]} {here.parts.skipped_index}"
+    assert output == f"{lacking} 1 {[dict(entry) for entry in here.indexes]} {here.parts.skipped_index}"
 
 
 def test_a_limit_is_filled_across_missing_segments(out_of_sync: tamis.Table) -> None:

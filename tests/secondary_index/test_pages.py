@@ -28,12 +28,12 @@ PREFIX = "p" * 80
 
 def rows() -> pa.Table:
     place = np.random.default_rng(3).permutation(ROWS)
-    few = place // 700
+    groups = place // 700
     return pa.table(
         {
             "k": place,
-            "dup": pa.array(few, mask=few == 3),
-            "f": np.select([few == 0, few == 1, few == 2], [np.nan, -0.0, 0.0], few.astype(float)),
+            "dup": pa.array(groups, mask=groups == 3),
+            "f": np.select([groups == 0, groups == 1, groups == 2], [np.nan, -0.0, 0.0], groups.astype(float)),
             "long": [f"{PREFIX}{x:06d}" for x in (place // 3).tolist()],
             "w": np.arange(ROWS) % 5,
         }

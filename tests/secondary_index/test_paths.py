@@ -192,7 +192,7 @@ def test_life_of_a_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "error", "said"),
+    ("columns", "error", "message"),
     [
         ("v:user.id", InvalidInput, "Give a type"),
         ("s:user.id::int", InvalidInput, "Leave the type out"),
@@ -202,10 +202,10 @@ def test_life_of_a_path(tmp_path: Path) -> None:
         ("v", InvalidInput, "no order"),
     ],
 )
-def test_what_is_no_path(t: tamis.Table, columns: Any, error: Any, said: str) -> None:
+def test_what_is_no_path(t: tamis.Table, columns: Any, error: Any, message: str) -> None:
     with pytest.raises(error) as caught:
         t.create_index("bad", columns)
-    assert said in f"{caught.value} {caught.value.remedy}"
+    assert message in f"{caught.value} {caught.value.remedy}"
     assert "bad" not in [i.name for i in t.indexes()]
 
 

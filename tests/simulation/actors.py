@@ -1,7 +1,7 @@
 """Who does what to the table. An actor is an entry of ``ACTORS``: a name, how many there are, what it does once, and which verb of ``Table`` it needs.
 
-An operation sets its ``intent`` before it begins, and tells the model what it was told at the end; errors that a store or another actor may cause are fine, any
-other is a defect.
+An operation sets its ``intent`` before it begins, and reports its outcome to the model at the end; errors that a store
+or another actor may cause are fine, any other is a defect.
 """
 
 from __future__ import annotations
@@ -244,12 +244,12 @@ def hold(sim: Simulation, actor: Actor) -> None:
 
 
 def compare(sim: Simulation, actor: Actor) -> None:
-    """What changed between two versions, against what differs between them in the model."""
+    """Compare the changes between two versions with the difference between them in the model."""
     try:
         held = table(sim)
         last = sim.dice.randint(max(0, held.version - 3), held.version)
         first = sim.dice.randint(max(0, last - 3), last)
-        told = held.changes(first, last).to_arrow()
+        changes = held.changes(first, last).to_arrow()
     except StoreUnavailable:
         return
     except (CorruptData, NotFound) as error:
@@ -258,7 +258,7 @@ def compare(sim: Simulation, actor: Actor) -> None:
         return
     net: Counter[Row] = Counter(audited(sim, first))
     for kind, *row in zip(
-        told["_change_type"].to_pylist(), *(told[name].to_pylist() for name in Row._fields), strict=True
+        changes["_change_type"].to_pylist(), *(changes[name].to_pylist() for name in Row._fields), strict=True
     ):
         net[Row(*row)] += 1 if kind == "insert" else -1
     expected = audited(sim, last)

@@ -69,7 +69,7 @@ class Model:
     landed: Counter[int] = field(default_factory=Counter)
     """How often each numbered intent has landed."""
     done: dict[int, bool | None] = field(default_factory=dict)
-    """What its actor was told: it is there, it is not, or nothing (None)."""
+    """The outcome that the actor of an operation saw: it landed, it did not, or unknown (None)."""
 
     def extend(self, commits: list[Commit]) -> None:
         """Takes the next commits of the log."""
@@ -86,11 +86,11 @@ class Model:
 
     def check(self) -> None:
         """Nothing lost, nothing doubled."""
-        for number, told in self.done.items():
+        for number, outcome in self.done.items():
             landed = self.landed[number]
             assert landed <= 1, (
                 f"operation {number} ({[i.name for i in self.intents.values() if i.number == number]}) landed {landed} times"
             )
-            assert told is None or landed == told, (
-                f"operation {number}: its actor was told {told}, it landed {landed} times"
+            assert outcome is None or landed == outcome, (
+                f"operation {number}: its actor saw {outcome}, it landed {landed} times"
             )

@@ -1,6 +1,6 @@
 """Long stories, one seed after another, until the minutes are over: ``python -m tests.simulation.soak [minutes] [first seed]``.
 
-Prints each seed before it is told; a failure ends the run, and its seed tells it again.
+Prints each seed before its story is told; a failure ends the run, and its seed repeats the story.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def main() -> int:
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 60
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     end = world().monotonic() + 60 * minutes
-    told = calls = 0
-    while not told or world().monotonic() < end:
+    stories = calls = 0
+    while not stories or world().monotonic() < end:
         print(f"seed {seed}", end=" ", flush=True)
         try:
             sim = tell(seed, STEPS)
@@ -27,10 +27,10 @@ def main() -> int:
             traceback.print_exc()
             print(f"FAILED: tell it again by: python -m tests.simulation.soak 0 {seed}")
             return 1
-        told, calls = told + 1, calls + sim.calls
+        stories, calls = stories + 1, calls + sim.calls
         print(f"versions {len(sim.model.versions)}, calls {sim.calls}", flush=True)
         seed += 1
-    print(f"{told} stories, {calls} calls of the store, nothing lost, nothing doubled.")
+    print(f"{stories} stories, {calls} calls of the store, nothing lost, nothing doubled.")
     return 0
 
 

@@ -156,7 +156,7 @@ def misbehaving(story: Story) -> Iterator[None]:
 
 
 def attempt(story: Story, intent: model.Intent, run: Callable[[], object]) -> None:
-    """An operation that should land once or not at all."""
+    """Attempt an operation that should land once or not at all."""
     story.begins(actor(), intent)
     if intent.number >= 0:
         story.model.done[intent.number] = None
@@ -165,10 +165,10 @@ def attempt(story: Story, intent: model.Intent, run: Callable[[], object]) -> No
         if intent.name == "append":  # the only one that always has something to commit
             story.model.done[intent.number] = True
     except Exception as error:
-        said = str(error)
-        if not any(fine in said for fine in FINE):
+        message = str(error)
+        if not any(fine in message for fine in FINE):
             raise
-        if intent.number >= 0 and "COMMIT_UNKNOWN" not in said:
+        if intent.number >= 0 and "COMMIT_UNKNOWN" not in message:
             story.model.done[intent.number] = False
 
 
@@ -341,7 +341,10 @@ def same(seen: Counter[Row], expected: model.Rows, what: str) -> None:
 
 
 def finish(story: Story) -> int:
-    """Every readable version is as the model has it, each operation is there once or, as its actor was told, not; nothing outlives a vacuum. Gives the number of versions read."""
+    """Check every readable version against the model; return how many there are.
+
+    Each operation landed once, or never where its actor saw it fail; nothing outlives a vacuum.
+    """
     story.settle()
     of = tamis.open(story.path)
     story.at(of.version)

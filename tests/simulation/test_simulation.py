@@ -1,4 +1,7 @@
-"""Short stories for CI; ``make soak`` tells long ones. A failing one is told again by its seed: ``make soak SEED=… MINUTES=0``."""
+"""Short stories for CI; ``make soak`` tells long ones.
+
+The seed of a failing story repeats it: ``make soak SEED=… MINUTES=0``.
+"""
 
 from __future__ import annotations
 
@@ -31,4 +34,4 @@ def test_the_same_seed_tells_the_same_story() -> None:
 def test_without_mishaps_nothing_is_given_up() -> None:
     sim = tell(5, 400, Mishaps(fault=0, death=0))
     assert not any("fine" not in line for line in sim.trace)
-    assert sum(told is True for told in sim.model.done.values()) > 3
+    assert sum(outcome is True for outcome in sim.model.done.values()) > 3

@@ -78,18 +78,18 @@ LIKES = ("a%", "%a", "_", "a_%", "%", "", "a\\\\%%", "a\\\\_b", "x" * 64 + "%", 
 
 
 def random_parts(rng: np.random.Generator, wanted: int, larger: int = 0) -> list[pa.Table]:
-    """Parts of a few rows, and after them ``larger`` ones of many, whose documents are of few shapes."""
+    """Return parts of a few rows, and after them ``larger`` parts of many rows, whose documents have few shapes."""
     parts, first = [], 0
     for part in range(wanted + larger):
-        few = part < wanted
-        rows = int(rng.integers(1, 4)) if few else int(rng.choice([17, 40, 40, 40, 300]))
+        small = part < wanted
+        rows = int(rng.integers(1, 4)) if small else int(rng.choice([17, 40, 40, 40, 300]))
         columns = {"rid": pa.array(range(first, first + rows), pa.int64())}
         for name, (kind, values) in VALUES.items():
             columns[name] = pa.array(_some(rng, values, rows, single=rng.random() < 0.4 or part < 8), kind)
         present = rng.random(rows) < 0.7
         inner = pa.StructArray.from_arrays([columns["i"], columns["s"]], ["u", "v"], mask=pa.array(~present))
         texts = SOUND if rng.random() < 0.8 else DOCUMENTS
-        documents = [texts[rng.integers(len(texts))] for _ in range(rows)] if few else repeated(rng, rows, texts)
+        documents = [texts[rng.integers(len(texts))] for _ in range(rows)] if small else repeated(rng, rows, texts)
         arrays = [ARRAYS[rng.integers(len(ARRAYS))] for _ in range(rows)]
         parts.append(pa.table({**columns, "st": inner, **_nested(documents, arrays)}))
         first += rows

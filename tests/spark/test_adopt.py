@@ -29,8 +29,8 @@ def test_sources_of_every_kind(lake: Lake) -> None:
     assert ids(lake, "t") == [0, 1, 10, 11]
     (detail,) = lake.sql("CALL lake.system.detail('db.t')").collect()
     assert (detail["name"], dict(detail["properties"])["owner"]) == ("db.t", "me")
-    (told,) = lake.rows("SELECT kind, source_version, followed, parts, parts_not_analyzed FROM lake.db.t.sources")
-    assert told == ("delta", "1", True, 2, 2)
+    (row,) = lake.rows("SELECT kind, source_version, followed, parts, parts_not_analyzed FROM lake.db.t.sources")
+    assert row == ("delta", "1", True, 2, 2)
     assert "version 1, followed: 2 parts" in detail["sources"][0]
     deltalake.DeltaTable(source).delete("n = 1")
     lake.sql("CALL lake.system.sync('db.t')").collect()

@@ -288,7 +288,7 @@ def test_a_file_that_is_gone_or_changed_is_named(lake: Lake, harm: str, lazy: st
                 lake.rows(text)
         assert lake.rows("SELECT s FROM lake.db.t WHERE k = 25") == [("2",)], "other files are read"
         (problem,) = tamis.open(lake.folder / "db" / "t").verify().problems.to_pylist()
-        said = "SOURCE_GONE" if code == "PART_MISSING" else code
-        assert (problem["code"], problem["object"]) == (said, "1.parquet")
+        problem_code = "SOURCE_GONE" if code == "PART_MISSING" else code
+        assert (problem["code"], problem["object"]) == (problem_code, "1.parquet")
     finally:
         lake.spark.conf.unset("tamis.read.lazy")

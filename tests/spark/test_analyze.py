@@ -47,8 +47,8 @@ def test_a_file_that_changed_is_named(lake: Lake) -> None:
     lake.sql(f"CALL lake.system.adopt('{source}', 'db.t')").collect()
     changed = sorted(source.glob("*.parquet"))[0]
     changed.write_bytes(changed.read_bytes() + b" ")
-    said = lake.refused("CALL lake.system.analyze('db.t')", "SOURCE_CHANGED")
-    assert changed.name in said
+    message = lake.refused("CALL lake.system.analyze('db.t')", "SOURCE_CHANGED")
+    assert changed.name in message
     table = tamis.open(lake.folder / "db" / "t")
     assert table.explain("n = 1000").parts.total == 2
     changed.unlink()

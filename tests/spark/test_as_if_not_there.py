@@ -128,14 +128,16 @@ def test_every_method_of_the_parser(pair: tuple[Any, Any], spark: Any, method: s
 
 def _same_from_both(pair: tuple[Any, Any], method: str, texts: list[str]) -> None:
     for text in texts:
-        said = []
+        outcomes = []
         for session in pair:
             session._jvm.SparkSession.setActiveSession(session._jsparkSession)
             parser = session._jsparkSession.sessionState().sqlParser()
-            said.append(outcome(lambda: str(getattr(parser, method)(text).toString())))  # noqa: B023  # called at once
-        if said[0][1] is not None and f"Method {method}(" in str(said[0][1]):
+            outcomes.append(
+                outcome(lambda: str(getattr(parser, method)(text).toString()))  # noqa: B023  # called at once
+            )
+        if outcomes[0][1] is not None and f"Method {method}(" in str(outcomes[0][1]):
             pytest.skip(f"The parser of this Spark has no {method}.")
-        assert said[0] == said[1], text
+        assert outcomes[0] == outcomes[1], text
 
 
 def test_no_method_of_the_parser_is_left_out(pair: tuple[Any, Any]) -> None:

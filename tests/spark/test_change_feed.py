@@ -45,7 +45,7 @@ def fill(lake: Lake) -> Lake:
     return lake
 
 
-def told(df: Any) -> list[tuple[Any, ...]]:
+def feed_rows(df: Any) -> list[tuple[Any, ...]]:
     assert df.columns == ["id", "what", "_change_type", "_commit_version", "_commit_timestamp"]
     return sorted((r._commit_version, r._change_type, r.id, r.what) for r in df.collect())
 
@@ -61,9 +61,11 @@ def within(first: int, last: int) -> list[tuple[Any, ...]]:
 
 
 def test_the_procedure_tells_images(filled: Lake) -> None:
-    assert told(filled.sql("CALL lake.system.changes('db.t', 0, keys => 'id')")) == EVERY
-    assert told(filled.sql("CALL lake.system.changes('db.t', 0)")) == plain(EVERY)
-    net = told(filled.sql("CALL lake.system.changes(table => 'db.t', from_version => 1, keys => '`id`', net => true)"))
+    assert feed_rows(filled.sql("CALL lake.system.changes('db.t', 0, keys => 'id')")) == EVERY
+    assert feed_rows(filled.sql("CALL lake.system.changes('db.t', 0)")) == plain(EVERY)
+    net = feed_rows(
+        filled.sql("CALL lake.system.changes(table => 'db.t', from_version => 1, keys => '`id`', net => true)")
+    )
     assert net == [
         (5, "delete", 1, "a"),
         (5, "insert", 9, "c"),
@@ -94,9 +96,11 @@ def test_the_procedure_tells_images(filled: Lake) -> None:
 def test_changes_from(filled: Lake, bounds: str, first: int, last: int) -> None:
     needs_changes(filled.spark)
     query = f"SELECT * FROM lake.db.t CHANGES FROM {bounds}"
-    assert told(filled.sql(query)) == plain(within(first, last))
-    assert told(filled.sql(f"{query} WITH ('computeUpdates' = 'true', 'keyColumns' = 'id')")) == within(first, last)
-    assert told(filled.sql(f"{query} WITH ('keyColumns' = 'ID')")) == within(first, last)
+    assert feed_rows(filled.sql(query)) == plain(within(first, last))
+    assert feed_rows(filled.sql(f"{query} WITH ('computeUpdates' = 'true', 'keyColumns' = 'id')")) == within(
+        first, last
+    )
+    assert feed_rows(filled.sql(f"{query} WITH ('keyColumns' = 'ID')")) == within(first, last)
 
 
 def test_changes_from_a_time_to_a_time(filled: Lake) -> None:
@@ -109,7 +113,9 @@ def test_changes_from_a_time_to_a_time(filled: Lake) -> None:
         ("EXCLUSIVE", "EXCLUSIVE", 3, 2),
     ):
         range_ = f"TIMESTAMP '{stamps[2]}' {start} TO TIMESTAMP '{stamps[3]}' {end}"
-        assert told(filled.sql(f"SELECT * FROM lake.db.t CHANGES FROM {range_}")) == plain(within(first, last)), range_
+        assert feed_rows(filled.sql(f"SELECT * FROM lake.db.t CHANGES FROM {range_}")) == plain(within(first, last)), (
+            range_
+        )
 
 
 def test_changes_are_filtered_joined_and_counted(filled: Lake) -> None:
@@ -129,7 +135,7 @@ def test_changes_are_filtered_joined_and_counted(filled: Lake) -> None:
         (9,),
     ]
     net = "SELECT * FROM lake.db.t CHANGES FROM VERSION 3 TO VERSION 5 WITH ('deduplicationMode' = 'netChanges', 'keyColumns' = 'id')"
-    assert [row[1:] for row in told(filled.sql(net))] == [
+    assert [row[1:] for row in feed_rows(filled.sql(net))] == [
         ("delete", 1, "a"),
         ("insert", 9, "c"),
         ("update_postimage", 3, "c"),
@@ -142,8 +148,8 @@ def test_a_primary_key_says_which_rows_are_one(lake: Lake) -> None:
     fill(lake)
     tamis.open(lake.folder / "db" / "t").alter().add_primary_key("pk", ["id"]).commit()
     query = "SELECT * FROM lake.db.t CHANGES FROM VERSION 1 TO VERSION 6 WITH ('computeUpdates' = 'true')"
-    assert told(lake.sql(query)) == EVERY
-    assert told(lake.sql("SELECT * FROM lake.db.t CHANGES FROM VERSION 1")) == plain(EVERY), (
+    assert feed_rows(lake.sql(query)) == EVERY
+    assert feed_rows(lake.sql("SELECT * FROM lake.db.t CHANGES FROM VERSION 1")) == plain(EVERY), (
         "images have to be asked for"
     )
 
@@ -153,9 +159,9 @@ def test_read_changes(filled: Lake) -> None:
         pytest.skip("Spark's reader has no changes")
     options = {"startingVersion": "2", "endingVersion": "5", "keyColumns": "id"}
     read = filled.spark.read.options(**options).changes(f"{filled.name}.db.t")
-    assert told(read) == within(2, 5)
+    assert feed_rows(read) == within(2, 5)
     options |= {"startingBoundInclusive": "false", "endingBoundInclusive": "false", "computeUpdates": "true"}
-    assert told(filled.spark.read.options(**options).changes(f"{filled.name}.db.t")) == within(3, 4)
+    assert feed_rows(filled.spark.read.options(**options).changes(f"{filled.name}.db.t")) == within(3, 4)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +195,7 @@ def test_keys_that_are_not_unique_are_named_by_the_query(lake: Lake) -> None:
     needs_changes(filled.spark)
     from pyspark.errors import PySparkException
 
-    with pytest.raises(PySparkException, match=r"DUPLICATE_KEYS.*id = 9"):  # told by an executor
+    with pytest.raises(PySparkException, match=r"DUPLICATE_KEYS.*id = 9"):  # raised by an executor
         filled.sql("SELECT * FROM lake.db.t CHANGES FROM VERSION 1 WITH ('keyColumns' = 'id')").collect()
 
 
@@ -210,14 +216,14 @@ def test_a_replaced_table_has_a_feed_from_its_replacement_on(lake: Lake) -> None
             * has_changes(lake.spark)
         ),
     ):
-        assert told(lake.sql(query.format(first=7, before=6))) == late
+        assert feed_rows(lake.sql(query.format(first=7, before=6))) == late
         for first in (0, 5, 6):
             text = lake.refused(query.format(first=first, before=max(first - 1, 0)), "TABLE_REPLACED")
             assert "Version 6" in text
             assert "startingVersion = 7" in text
     read = lake.spark.read.format("tamis").options(readChangeFeed="true", keyColumns="id")
-    assert told(read.option("startingVersion", 7).load(path)) == late
-    assert told(read.options(startingVersion=1, endingVersion=5).load(path)) == EVERY, "before it was replaced"
+    assert feed_rows(read.option("startingVersion", 7).load(path)) == late
+    assert feed_rows(read.options(startingVersion=1, endingVersion=5).load(path)) == EVERY, "before it was replaced"
     with pytest.raises(PySparkException, match=r"TABLE_REPLACED.*Version 6"):
         lake.spark.read.format("tamis").options(readChangeFeed="true", startingVersion="6").load(path)
     of = tamis.open(path)
@@ -272,11 +278,11 @@ def test_the_change_feed_of_a_table_of_a_catalog(filled: Lake) -> None:
     needs_state_options(filled.spark)
     read = filled.spark.read.option("readChangeFeed", "true")
     name = f"{filled.name}.db.t"
-    assert told(read.option("startingVersion", 2).table(name)) == plain(within(2, 5))
+    assert feed_rows(read.option("startingVersion", 2).table(name)) == plain(within(2, 5))
     images = filled.spark.read.options(readChangeData="true", startingVersion="2", endingVersion="3", keyColumns="id")
-    assert told(images.table(name)) == within(2, 3)
+    assert feed_rows(images.table(name)) == within(2, 3)
     query = "SELECT * FROM lake.db.t WITH ('readChangeFeed' = 'true', 'startingVersion' = '3', 'keyColumns' = 'id')"
-    assert told(filled.sql(query)) == within(3, 5)
+    assert feed_rows(filled.sql(query)) == within(3, 5)
     assert filled.spark.read.option("readChangeFeed", "false").table(name).columns == ["id", "what"]
     both = "SELECT count(*) FROM lake.db.t AS now CROSS JOIN lake.db.t WITH ('readChangeFeed' = 'true', 'startingVersion' = '5')"
     assert filled.rows(both) == [(3 * 3,)], "a table and its feed in one query"
@@ -303,8 +309,10 @@ def test_what_a_feed_of_a_table_refuses(filled: Lake, options: dict[str, str], s
 
 def test_the_feed_by_path_tells_images(filled: Lake) -> None:
     read = filled.spark.read.format("tamis").options(readChangeFeed="true", startingVersion="0", keyColumns="id")
-    assert told(read.load(str(filled.folder / "db" / "t"))) == EVERY
-    assert told(read.option("startingVersion", 6).load(str(filled.folder / "db" / "t"))) == [], "what a poller reads"
+    assert feed_rows(read.load(str(filled.folder / "db" / "t"))) == EVERY
+    assert feed_rows(read.option("startingVersion", 6).load(str(filled.folder / "db" / "t"))) == [], (
+        "what a poller reads"
+    )
 
 
 # --- table_changes ---
@@ -325,18 +333,18 @@ def test_the_feed_by_path_tells_images(filled: Lake) -> None:
     ],
 )
 def test_table_changes(filled: Lake, arguments: str, first: int, last: int) -> None:
-    assert told(filled.sql(f"SELECT * FROM table_changes('lake.db.t', {arguments})")) == plain(within(first, last))
+    assert feed_rows(filled.sql(f"SELECT * FROM table_changes('lake.db.t', {arguments})")) == plain(within(first, last))
 
 
 def test_table_changes_tells_images_and_is_found_by_every_session(filled: Lake) -> None:
     query = "SELECT * FROM table_changes('lake.db.t', 2, NULL, 'id')".replace("lake.", f"{filled.name}.")
-    assert told(filled.spark.sql(query)) == within(2, 5)
-    assert told(filled.spark.newSession().sql(query)) == within(2, 5)
+    assert feed_rows(filled.spark.sql(query)) == within(2, 5)
+    assert feed_rows(filled.spark.newSession().sql(query)) == within(2, 5)
     filled.sql(f"USE {filled.name}.db")
     try:
-        assert told(filled.sql("SELECT * FROM TABLE_CHANGES('t', 5)")) == plain(within(5, 5))
-        filled.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW told AS {query} WHERE _commit_version > 2")
-        assert told(filled.spark.table("told")) == within(3, 5)
+        assert feed_rows(filled.sql("SELECT * FROM TABLE_CHANGES('t', 5)")) == plain(within(5, 5))
+        filled.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW feed AS {query} WHERE _commit_version > 2")
+        assert feed_rows(filled.spark.table("feed")) == within(3, 5)
     finally:
         filled.sql("USE spark_catalog.default")
 

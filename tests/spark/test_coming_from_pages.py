@@ -318,13 +318,13 @@ def show_skipped(shop: Shop) -> None:
     shop.lake.rows("SELECT * FROM lake.db.t WHERE id > 4")
     assert tamis.reports()[-1].parts.kept == 1
     assert "parts" in shop.lake.rows("EXPLAIN SELECT * FROM lake.db.t WHERE id > 4")[0][0]
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tamis.cli.entry", "explain", shop.path, "id > 4"],
         check=False,
         capture_output=True,
         text=True,
     )
-    assert said.returncode == 0, said.stderr
+    assert completed.returncode == 0, completed.stderr
     assert shop.open().explain("id > 4").parts.kept == 1
     assert len(shop.open().scan("id > 4").plan().parts) == 1
 
@@ -479,10 +479,10 @@ def show_history(shop: Shop) -> None:
 def verify_files(shop: Shop) -> None:
     assert shop.open().verify().ok
     shop.lake.sql("CALL lake.system.verify(table => 'db.t')")
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tamis.cli.entry", "verify", shop.path], check=False, capture_output=True, text=True
     )
-    assert said.returncode == 0, said.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 def _run(shop: Shop, statement: str) -> None:

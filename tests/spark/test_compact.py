@@ -60,19 +60,19 @@ def test_by_call(lake: Any) -> None:
     assert lake.rows("SELECT operation FROM lake.db.t.history LIMIT 1") == [("compact",)]
     assert lake.rows("CALL lake.system.changes(table => 'db.t', from_version => 5)") == []
     lake.sql("INSERT INTO lake.db.t SELECT 7777, 1, NULL, NULL, NULL")
-    told = [r.asDict() for r in lake.sql("CALL lake.system.changes('db.t', 5)").collect()]
-    assert [(r["id"], r["_change_type"], r["_commit_version"]) for r in told] == [(7777, "insert", 7)]
+    changes = [r.asDict() for r in lake.sql("CALL lake.system.changes('db.t', 5)").collect()]
+    assert [(r["id"], r["_change_type"], r["_commit_version"]) for r in changes] == [(7777, "insert", 7)]
     restored = lake.sql("CALL lake.system.restore(table => 'db.t', version => 2)").collect()[0].asDict()
     assert (restored["rows_inserted"], restored["rows_deleted"]) == (400, 1001)
     assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
     assert lake.sql("CALL lake.system.verify(table => 'db.t')").collect()[0].asDict()["ok"]
     for given in ("retention => '90m'", "retention_hours => 1.5D"):
-        said = (
+        report = (
             lake.sql(f"CALL lake.system.vacuum(table => 'db.t', below_retention => true, {given})")
             .collect()[0]
             .asDict()
         )
-        assert (said["retention_seconds"], said["dry_run"]) == (5400.0, True)
+        assert (report["retention_seconds"], report["dry_run"]) == (5400.0, True)
     assert lake.sql("CALL lake.system.vacuum(table => 'db.t')").collect()[0].asDict()["retention_seconds"] == 7 * 86400
     with pytest.raises(Exception, match="BAD_RETENTION"):
         lake.sql("CALL lake.system.vacuum(table => 'db.t', retention => '7 potatoes')").collect()

@@ -42,8 +42,8 @@ def test_a_damaged_part_is_named(lake: Any, lazy: str, how: str) -> None:
     path = damage(lake.folder / "db" / "t", how)
     with pytest.raises(PySparkException) as caught:
         lake.sql(f"SELECT sum(x) FROM lake.db.t WITH ('tamis.read.lazy' = '{lazy}')").collect()
-    for said in (f"[{how}] Part", path, "Restore the file from a backup"):
-        assert said in str(caught.value)
+    for text in (f"[{how}] Part", path, "Restore the file from a backup"):
+        assert text in str(caught.value)
 
 
 def test_no_flipped_bit_gives_other_rows(lake: Any) -> None:
@@ -62,12 +62,15 @@ def test_no_flipped_bit_gives_other_rows(lake: Any) -> None:
         except (PySparkException, Py4JJavaError) as error:
             refused.append(str(error))
     assert refused
-    assert all("verify" in said or "FAILED_READ_FILE" in said for said in refused)
+    assert all("verify" in message or "FAILED_READ_FILE" in message for message in refused)
 
 
 @pytest.mark.merge
 def test_no_flipped_bit_behind_the_pages_gives_other_rows(lake: Any) -> None:
-    """Bits of page indexes and of the footer: right rows, or the part's name. Every byte's are flipped in tests/files/test_faults.py."""
+    """A flipped bit of a page index or the footer gives the right rows, or an error with the part's name.
+
+    tests/files/test_faults.py flips bits of every byte.
+    """
     lake.sql("CREATE TABLE lake.db.t (x BIGINT, s STRING) USING tamis TBLPROPERTIES ('tamis.read.lazy' = 'native')")
     lake.spark.range(9_000).selectExpr("id AS x", "md5(string(id)) AS s").coalesce(1).writeTo(
         f"{lake.name}.db.t"
@@ -90,7 +93,7 @@ def test_no_flipped_bit_behind_the_pages_gives_other_rows(lake: Any) -> None:
             except PySparkException as error:
                 refused.append(str(error))
     assert len(refused) == 2 * len(range(footer, len(whole), 23))
-    assert all("[CHECKSUM] Part" in said or "[PART_" in said for said in refused)
+    assert all("[CHECKSUM] Part" in message or "[PART_" in message for message in refused)
 
 
 @pytest.mark.merge

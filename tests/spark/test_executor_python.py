@@ -88,7 +88,7 @@ CLUSTER = "spark://127.0.0.1:7077"
         (Context("local"), {}, sys.executable),
         (Context("local[2]"), {}, sys.executable),
         (Context("local[2]", python="/told"), {"PYSPARK_PYTHON": "/told"}, "/told"),
-        (Context("local[2]"), {"PYSPARK_PYTHON": "python3"}, "python3"),  # told, and so it stays
+        (Context("local[2]"), {"PYSPARK_PYTHON": "python3"}, "python3"),  # it was set, so it stays
         (Context("local[2]", python="/set/by/hand"), {}, "/set/by/hand"),
         (Context("local[2]", spark__pyspark__python="/conf"), {}, "/conf"),
         (Context("local[2]", spark__executorEnv__PYSPARK_PYTHON="/env"), {}, "/env"),
@@ -291,15 +291,15 @@ spark = (SparkSession.builder.master("local[1,50]").config("spark.ui.enabled", "
 spark.sparkContext.setLogLevel("OFF")
 spark.sparkContext.pythonExec = sys.argv[2]
 table = tamis.create(sys.argv[3], pa.schema({"id": pa.int64()}))
-said = []
+codes = []
 try:
     table.append(spark.range(10))
 except tamis.TamisError as error:
-    said.append(error.code)
+    codes.append(error.code)
 sc = spark.sparkContext._jsc.sc()
 sc.listenerBus().waitUntilEmpty(30_000)
 jobs = sc.statusStore().jobsList(None)
-print(json.dumps([said, sum(jobs.apply(i).numFailedTasks() for i in range(jobs.size()))]))
+print(json.dumps([codes, sum(jobs.apply(i).numFailedTasks() for i in range(jobs.size()))]))
 spark.stop()
 """
 
@@ -307,15 +307,15 @@ spark.stop()
 @pytest.mark.spark
 @pytest.mark.merge
 def test_the_first_task_ends_the_job(bare_python: Path, tmp_path: Path) -> None:
-    """Where Spark would try a task 50 times."""
+    """The first task ends the job although Spark may try a task 50 times."""
     environment = {k: v for k, v in world().environment().items() if k not in {"PYSPARK_PYTHON", "PYTHONPATH"}}
     run = subprocess.run(
         [sys.executable, "-c", ONE_TASK, json.dumps(sys.path[1:]), str(bare_python), str(tmp_path / "t")],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-3000:]
-    said, failed = json.loads(run.stdout.splitlines()[-1])
-    assert said == ["MISSING_PACKAGE"]
+    codes, failed = json.loads(run.stdout.splitlines()[-1])
+    assert codes == ["MISSING_PACKAGE"]
     assert 1 <= failed < 10
 
 

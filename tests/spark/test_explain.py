@@ -28,12 +28,12 @@ def test_all_four_say_the_same(filled: Lake, run: Run) -> None:  # noqa: F811
     called = filled.rows(f"CALL lake.system.explain(table => 'db.t', filter => \"{FILTER}\")")
     typed = run("explain", path, "--where", FILTER)
     shown = [plan, str(called), repr(tamis.open(path).explain(FILTER)), typed.out]
-    for said in (
+    for line in (
         "n >= 20L: skipped 2 parts by statistics of n, not the rest because the bounds of n allow it",
         "user = 3: did not skip because the bounds of user allow it",
         "may be anything",
     ):
-        assert [said in text for text in shown] == [True] * 4, said
+        assert [line in text for text in shown] == [True] * 4, line
     assert "parts: 2 of 4" in plan
     assert ("parts", None, 2, 4) in [row[:4] for row in called]
     assert not any("indexes:" in text for text in shown), "there is none to speak of"
@@ -44,7 +44,7 @@ def test_all_four_say_the_same(filled: Lake, run: Run) -> None:  # noqa: F811
 def test_all_four_name_the_index_and_the_path(filled: Lake, run: Run) -> None:  # noqa: F811
     path = filled.folder / "db" / "t"
     tamis.open(path).create_index("ik", "user")
-    for use, said in (
+    for use, index_line in (
         ("lookup", "used ik (ik for 4 of 4 segments)"),
         ("plan", "used ik; each task asks ik about its own parts"),
         ("off", "tamis.index.use is off"),
@@ -59,12 +59,12 @@ def test_all_four_name_the_index_and_the_path(filled: Lake, run: Run) -> None:  
         plans.append(
             filled.rows(f"EXPLAIN SELECT s FROM lake.db.t WITH ('tamis.index.use' = '{use}') WHERE {where}")[0][0]
         )
-        assert [said in plan for plan in plans] == [True, True], (use, plans)
-        assert next(row for row in called if row[0] == "indexes")[-1].startswith(said), called
-        assert f"indexes: {said}" in repr(tamis.open(path).explain(where, options=option))
+        assert [index_line in plan for plan in plans] == [True, True], (use, plans)
+        assert next(row for row in called if row[0] == "indexes")[-1].startswith(index_line), called
+        assert f"indexes: {index_line}" in repr(tamis.open(path).explain(where, options=option))
         scan = tamis.open(path).scan(where, options=option)
         assert scan.to_arrow().num_rows == 4
-        assert f"indexes: {said}" in repr(scan.report)
+        assert f"indexes: {index_line}" in repr(scan.report)
     assert "indexes: used ik" in run("explain", path, "--where", "user = 3").out
     assert "indexes" not in str(filled.rows("EXPLAIN SELECT s FROM lake.db.t")[0][0])
 

@@ -26,8 +26,8 @@ KEPT = "USING tamis TBLPROPERTIES ('tamis.export' = 'iceberg, delta')"
 def current(table: tamis.Table) -> bool:
     """Whether both exports are at the newest version, and hold its rows."""
     rows = expected(table)
-    told = [(row["behind"], row["problem"]) for row in table.refresh().exports().to_pylist()]
-    return told == [(0, None)] * 2 and delta_by_deltalake(table.path) == iceberg_by_pyiceberg(table.path) == rows
+    states = [(row["behind"], row["problem"]) for row in table.refresh().exports().to_pylist()]
+    return states == [(0, None)] * 2 and delta_by_deltalake(table.path) == iceberg_by_pyiceberg(table.path) == rows
 
 
 def test_exports_follow_every_statement(lake: Any) -> None:

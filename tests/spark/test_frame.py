@@ -48,12 +48,12 @@ def test_an_error_of_the_filter_is_raised(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_table_takes_the_schema_of_a_frame(spark: Any, tmp_path: Path) -> None:
-    """Types that Arrow lacks, too; the rows come by ``append``."""
+    """The schema has types that Arrow lacks, too; the rows come by ``append``."""
     frame = spark.sql("SELECT 1L AS id, CAST('ab' AS CHAR(3)) AS c, parse_json('1') AS v, map('k', 1) AS m WHERE true")
     table = tamis.create(tmp_path / "t", frame)
     assert (table.schema.names, table.scan().count()) == (["id", "c", "v", "m"], 0)
-    said = {row["name"]: row["type"] for row in table.metadata("columns").select(["name", "type"]).to_pylist()}
-    assert (said["id"], said["v"]) == ("bigint", "variant")
+    types = {row["name"]: row["type"] for row in table.metadata("columns").select(["name", "type"]).to_pylist()}
+    assert (types["id"], types["v"]) == ("bigint", "variant")
     assert table.append(frame).rows_inserted == 1
     assert table.to_arrow()["id"].to_pylist() == [1]
 

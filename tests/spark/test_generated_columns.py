@@ -47,10 +47,10 @@ def right(lake: Any, name: str = "t") -> int:
 
 def frame(lake: Any, *ids: int) -> Any:
     """Rows without a value for the generated column."""
-    told = ", CAST(NULL AS DATE) AS day"
+    null_day = ", CAST(NULL AS DATE) AS day"
     values = ", ".join(f"({i})" for i in ids)
     at = "timestamp'2026-01-01 20:00:00' + make_dt_interval(CAST(id AS INT))"
-    return lake.spark.sql(f"SELECT id, {at} AS ts{told} FROM VALUES {values} AS v(id)").selectExpr(
+    return lake.spark.sql(f"SELECT id, {at} AS ts{null_day} FROM VALUES {values} AS v(id)").selectExpr(
         "CAST(id AS BIGINT) AS id", "* EXCEPT (id)"
     )
 
@@ -145,9 +145,9 @@ def test_streams_and_the_data_source_compute_them(zoned: Any, tmp_path: Path) ->
 )
 def test_another_value_is_refused(zoned: Any, statement: str) -> None:
     zoned.sql("INSERT INTO lake.db.t VALUES (1, timestamp'2026-01-01 20:00:00', NULL)")
-    told = zoned.refused(statement, "GENERATED_VALUE")
-    assert "2026-01-02" in told
-    assert "2026-01-01" in told
+    message = zoned.refused(statement, "GENERATED_VALUE")
+    assert "2026-01-02" in message
+    assert "2026-01-01" in message
     assert right(zoned) == 1
 
 
@@ -188,8 +188,8 @@ def test_spark_shows_what_creates_the_same_table(zoned: Any) -> None:
     assert how["t"].zone == ZONE
     assert how["sorted"] == how["alike"] == how["t"]
     assert how["copied"] is None, "a query gives plain columns"
-    told = {row[0]: row[1] for row in zoned.rows("DESCRIBE EXTENDED lake.db.t")}
-    assert "CAST(ts AS DATE)" in told["Table Properties"]
+    described = {row[0]: row[1] for row in zoned.rows("DESCRIBE EXTENDED lake.db.t")}
+    assert "CAST(ts AS DATE)" in described["Table Properties"]
 
 
 @pytest.mark.parametrize(

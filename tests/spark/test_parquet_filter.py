@@ -1,4 +1,4 @@
-"""What Spark's own Parquet reader is told of a filter leaves out no row, hides no error, and lets it skip."""
+"""Hints of a filter let Spark's own Parquet reader skip, leave out no row, and hide no error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLUMNS = Schema(
 ).assign_ids(0)
 
 
-def told(text: str, *written: Schema | None) -> str:
+def hints_of(text: str, *written: Schema | None) -> str:
     return filter_hints(conjuncts_of(parse_predicate(text, COLUMNS)), written or (COLUMNS,)).replace("\0", " ")
 
 
@@ -75,7 +75,7 @@ def told(text: str, *written: Schema | None) -> str:
     ],
 )
 def test_what_is_told(text: str, words: str) -> None:
-    assert told(text) == words
+    assert hints_of(text) == words
 
 
 def test_whole_is_what_is_told_to_its_end() -> None:
@@ -90,11 +90,11 @@ def test_whole_is_what_is_told_to_its_end() -> None:
 def test_a_column_is_told_by_the_one_name_that_all_parts_have_for_it() -> None:
     n, other = COLUMNS.fields[0], Field("n", LONG, id=99)
     renamed = Schema((Field("old", LONG, id=n.id),), 1)
-    assert told("n > 5", renamed) == "gt old long 5"
-    assert told("n > 5", COLUMNS, renamed) == ""
-    assert told("n > 5", Schema((other,), 1)) == ""  # dropped and added again: the parts' n is another column
-    assert told("n > 5", Schema((Field("n", INTEGER, id=n.id),), 1)) == ""
-    assert told("n > 5", COLUMNS, None) == ""
+    assert hints_of("n > 5", renamed) == "gt old long 5"
+    assert hints_of("n > 5", COLUMNS, renamed) == ""
+    assert hints_of("n > 5", Schema((other,), 1)) == ""  # dropped and added again: the parts' n is another column
+    assert hints_of("n > 5", Schema((Field("n", INTEGER, id=n.id),), 1)) == ""
+    assert hints_of("n > 5", COLUMNS, None) == ""
 
 
 def test_constants_without_a_plain_text_are_not_told() -> None:
@@ -144,10 +144,13 @@ def _rows(first: int) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def two(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """``told.db.t`` of two parts: of the second, ``n`` was called ``m``, and ``i`` is another column, added again under its name. The same rows in a view ``told_plain``."""
-    folder = tmp_path_factory.mktemp("told")
-    tamis.attach(spark, "told", folder / "lake")
-    spark.sql("CREATE NAMESPACE told.db")
+    """Create ``hinted.db.t`` of two parts, and a view ``hinted_plain`` of the same rows.
+
+    Before the second part, ``n`` became ``m``, and ``i`` was dropped and added again.
+    """
+    folder = tmp_path_factory.mktemp("hinted")
+    tamis.attach(spark, "hinted", folder / "lake")
+    spark.sql("CREATE NAMESPACE hinted.db")
     first, second = _rows(0), _rows(ROWS)
     table = tamis.create(folder / "lake" / "db" / "t", first.schema)
     table.append(first)
@@ -159,12 +162,14 @@ def two(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     plain = pa.concat_tables([now, second.drop_columns(["i"]).append_column("i", again).rename_columns({"n": "m"})])
     pq.write_table(plain, folder / "plain.parquet")
     spark.read.option("mergeSchema", "false").parquet(str(folder / "plain.parquet")).createOrReplaceTempView(
-        "told_plain"
+        "hinted_plain"
     )
-    spark.sql(f"CREATE TABLE told.db.one ({', '.join(f'{f.name} {_kind(f.type)}' for f in first.schema)}) USING tamis")
+    spark.sql(
+        f"CREATE TABLE hinted.db.one ({', '.join(f'{f.name} {_kind(f.type)}' for f in first.schema)}) USING tamis"
+    )
     tamis.open(folder / "lake" / "db" / "one").append(first)
     yield spark
-    spark.catalog.dropTempView("told_plain")
+    spark.catalog.dropTempView("hinted_plain")
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -193,18 +198,18 @@ FILTERS = [
 @pytest.mark.merge
 @pages
 def test_rows_are_those_of_spark_without_filters_told(two: Any) -> None:
-    one = tuple(two.read.table("told.db.one").columns)
+    one = tuple(two.read.table("hinted.db.one").columns)
     two.conf.set("spark.sql.parquet.filterPushdown", "false")
     try:
-        wanted = two.sql(_counts("told_plain", "m")).first()
-        first = two.sql(_counts("told.db.one", "n")).first()
+        wanted = two.sql(_counts("hinted_plain", "m")).first()
+        first = two.sql(_counts("hinted.db.one", "n")).first()
     finally:
         two.conf.set("spark.sql.parquet.filterPushdown", "true")
     assert one == tuple(NAMES)
     for filter_, count in zip(FILTERS, wanted, strict=True):
-        assert _found(two, "told.db.t", filter_, "m") == count, filter_
+        assert _found(two, "hinted.db.t", filter_, "m") == count, filter_
     for filter_, count in zip(FILTERS, first, strict=True):
-        assert _found(two, "told.db.one", filter_, "n") == count, filter_
+        assert _found(two, "hinted.db.one", filter_, "n") == count, filter_
 
 
 def _counts(table: str, name: str) -> str:
@@ -219,7 +224,7 @@ def _found(spark: Any, table: str, filter_: str, name: str) -> int:
 
 @pages
 def test_a_session_that_reads_parquet_by_rows_finds_columns_by_their_ids_too(two: Any) -> None:
-    asked = "SELECT m, i FROM told.db.t WITH ('tamis.read.lazy' = 'native') WHERE m IN (1, 20001)"
+    asked = "SELECT m, i FROM hinted.db.t WITH ('tamis.read.lazy' = 'native') WHERE m IN (1, 20001)"
     for name in ("spark.sql.parquet.enableVectorizedReader", "spark.sql.parquet.enableNestedColumnVectorizedReader"):
         two.conf.set(name, "false")
         try:
@@ -237,8 +242,8 @@ def test_spark_skips_row_groups_and_pages(two: Any) -> None:
         ("s = '000013'", 2_048 * 2),
         ("n < 5000", 5 * 2_048),
     ):
-        two.sql(f"SELECT n, s FROM told.db.one WITH ('tamis.read.native_bytes' = '8MB') WHERE {filter_}").collect()
-        report = next(r for r in tamis.reports() if r.table == "told.db.one")
+        two.sql(f"SELECT n, s FROM hinted.db.one WITH ('tamis.read.native_bytes' = '8MB') WHERE {filter_}").collect()
+        report = next(r for r in tamis.reports() if r.table == "hinted.db.one")
         assert (report.reader, report.rows["total"]) == ("native", ROWS)
         assert 0 < report.rows["matched"] <= most, filter_
 
@@ -249,5 +254,5 @@ def test_an_error_is_not_hidden(two: Any) -> None:
 
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
         two.sql(
-            "SELECT s FROM told.db.one WITH ('tamis.read.lazy' = 'native') WHERE 1 / (b + 100) > -9 AND n = 19000"
+            "SELECT s FROM hinted.db.one WITH ('tamis.read.lazy' = 'native') WHERE 1 / (b + 100) > -9 AND n = 19000"
         ).collect()

@@ -254,8 +254,8 @@ def test_the_columns_of_a_remembered_filter_stay_in_mind(lake: Any, table: tamis
 
 
 def test_keys_of_a_join_are_those_of_their_execution(lake: Any, table: tamis.Table) -> None:
-    few = tamis.create(lake.folder / "db" / "few", pa.schema([("n", pa.int64()), ("kind", pa.int64())]))
-    few.append(pa.table({"n": [3, 13, 23], "kind": [1, 2, 3]}))
+    small_table = tamis.create(lake.folder / "db" / "few", pa.schema([("n", pa.int64()), ("kind", pa.int64())]))
+    small_table.append(pa.table({"n": [3, 13, 23], "kind": [1, 2, 3]}))
     for kind, n in ((1, 3), (2, 13), (3, 23), (1, 3)):
         text = f"SELECT t.n FROM lake.db.t t JOIN lake.db.few f ON t.n = f.n WHERE f.kind = {kind}"
         assert lake.rows(text) == [(n,)]

@@ -45,9 +45,9 @@ def test_statements_leave_their_counts_in_history_and_reports(filled: Lake) -> N
                 continue
             (report,) = reports
             assert tuple(report.metrics[name] for name in COUNTS) == counts, text
-            told = filled.rows("SELECT version, metrics FROM lake.db.t.history ORDER BY version DESC LIMIT 1")
-            assert told[0][0] == report.version
-            assert tuple(told[0][1].get(name, 0) for name in COUNTS) == counts, text
+            last_commit = filled.rows("SELECT version, metrics FROM lake.db.t.history ORDER BY version DESC LIMIT 1")
+            assert last_commit[0][0] == report.version
+            assert tuple(last_commit[0][1].get(name, 0) for name in COUNTS) == counts, text
 
 
 def test_verbs_return_the_same_counts(filled: Lake) -> None:

@@ -83,14 +83,14 @@ def test_alter_table(spark: Any, lake: str) -> None:
         spark, f"SELECT a FROM {t} WHERE d >= TIMESTAMP_NTZ'2020-01-01 00:00:00' AND f = 1.5D AND c = 2 AND s.z IS NULL"
     ) == [(1,)]
     assert collected(spark, f"SELECT count(DISTINCT n), count(n) FROM {t} WHERE a < 3") == [(1, 2)], "evaluated once"
-    for statement, said in REFUSED.items():
-        with pytest.raises(Exception, match="(?s).*" + said):
+    for statement, message in REFUSED.items():
+        with pytest.raises(Exception, match="(?s).*" + message):
             spark.sql(f"ALTER TABLE {t} {statement}")
     spark.sql(f"ALTER TABLE {t} DROP COLUMN b")
     spark.sql(f"ALTER TABLE {t} DROP COLUMN IF EXISTS nosuch")
     spark.sql(f"ALTER TABLE {t} ADD COLUMN b INT")
     assert collected(spark, f"SELECT b FROM {t}") == [(None,)] * 3
-    words = [word for (told,) in collected(spark, f"SELECT changes FROM {t}.history") for word in told]
+    words = [word for (changes,) in collected(spark, f"SELECT changes FROM {t}.history") for word in changes]
     assert {"dropped `b` string", "added `b` int", "renamed `s.y` to `why`", "widened `a` from int to bigint"} <= set(
         words
     )
@@ -156,9 +156,9 @@ def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
         "FENCED_TYPE_CHANGE.*'s.x' is bigint by now, and this reader takes it for int": whole.select("s.x"),
         "FENCED_READD_DELETED.*'s.y.element.q' was deleted": whole.selectExpr("s.y[0].q"),
     }
-    for said, frame in fenced.items():
+    for message, frame in fenced.items():
         for _ in range(2):  # the same at each attempt
-            with pytest.raises(SparkRuntimeException, match=said):
+            with pytest.raises(SparkRuntimeException, match=message):
                 frame.collect()
     copied = whole.select("c", "n")
     spark.sql(f"ALTER TABLE {t} DROP COLUMN c")

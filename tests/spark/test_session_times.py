@@ -222,21 +222,21 @@ def test_rows_in_zones_that_differ_are_sparks(session: tuple[Any, Path], monkeyp
 
 
 def test_checksums_tell_which_zones_are_the_jvms(session: tuple[Any, Path]) -> None:
-    """Every zone of the JVM: equal checksums mean equal offsets at all samples."""
+    """In every zone of the JVM, equal checksums mean equal offsets at all samples."""
     spark, _ = session
     jvm = spark._jvm
     names = [n for n in sorted(jvm.java.time.ZoneId.getAvailableZoneIds()) if not n.startswith("SystemV/")][::25]
     moments = np.arange(-5_000_000_000, 6_000_000_000, 86_400 * 47 + 12_345)
     same = 0
     for name in [*names, "Europe/Berlin", "America/Los_Angeles", "Pacific/Apia", "+05:30", "UTC"]:
-        told = json.loads(trees(spark, f"to_utc_timestamp(ts, '{name}') > ts"))["zones"][name]
+        checksum = json.loads(trees(spark, f"to_utc_timestamp(ts, '{name}') > ts"))["zones"][name]
         rules = jvm.java.time.ZoneId.of(name).getRules()
         ours = np.broadcast_to(zone_named(name).offset(moments * 1_000_000) // 1_000_000, moments.shape)
-        if told == zone_named(name).checksum:
+        if checksum == zone_named(name).checksum:
             for at in range(0, len(moments), 97):
                 offset = rules.getOffset(jvm.java.time.Instant.ofEpochSecond(int(moments[at]))).getTotalSeconds()
                 assert offset == ours[at], (name, moments[at])
-        same += told == zone_named(name).checksum
+        same += checksum == zone_named(name).checksum
     assert same > len(names) // 2, "most zones are the same"
 
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 
 
 def shown(spark: Any, node: str, *, outer: bool = False) -> dict[str, str]:
-    """The metrics, by description, of the latest execution that has a node of this name. ``outer``: not within another one."""
+    """Return a node's latest metrics, by description; ``outer`` leaves out executions within others."""
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(30_000)
     store = spark._jsparkSession.sharedState().statusStore()
     executions = store.executionsList()
@@ -27,8 +27,8 @@ def shown(spark: Any, node: str, *, outer: bool = False) -> dict[str, str]:
             if nodes.apply(i).name().startswith(node):
                 metrics = nodes.apply(i).metrics()
                 asked = [metrics.apply(m) for m in range(metrics.size())]
-                told = {m.name(): values.get(m.accumulatorId()) for m in asked}
-                return {name: str(value.get()) for name, value in told.items() if value.isDefined()}
+                metric_values = {m.name(): values.get(m.accumulatorId()) for m in asked}
+                return {name: str(value.get()) for name, value in metric_values.items() if value.isDefined()}
     raise AssertionError(f"No execution has a node {node}.")
 
 

@@ -16,10 +16,10 @@ def test_a_statement_ends_at_a_semicolon_outside_of_quotes(
     typed = iter(["SELECT 'a;", "b' AS x;", "SELECT nothing; SELECT 'never';", "SELECT 1;", "quit"])
     monkeypatch.setattr("builtins.input", lambda _: next(typed))
     sql_shell.run_shell(spark)
-    said = capsys.readouterr()
-    assert said.out == "a;\\nb\n1\n"
-    assert "[SPARK] [UNRESOLVED_COLUMN" in said.err
-    assert "never" not in said.err
+    captured = capsys.readouterr()
+    assert captured.out == "a;\\nb\n1\n"
+    assert "[SPARK] [UNRESOLVED_COLUMN" in captured.err
+    assert "never" not in captured.err
 
 
 def test_a_compound_statement_ends_at_its_end(

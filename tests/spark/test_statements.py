@@ -147,12 +147,12 @@ class Known:
 )
 def test_the_grammar(monkeypatch: pytest.MonkeyPatch, text: str, call: Any) -> None:
     monkeypatch.setattr(Statements, "_ours", lambda _self, names, there: (Known(), names[1:]))
-    said = Statements(None)  # type: ignore[arg-type]  # asked for no catalog here
+    statements = Statements(None)  # type: ignore[arg-type]  # asked for no catalog here
     if isinstance(call, list):
-        assert said.apply("statement", text) == ["la`ke", call[0], "table", "`db`.`t`", *call[1:]]
+        assert statements.apply("statement", text) == ["la`ke", call[0], "table", "`db`.`t`", *call[1:]]
         return
     with pytest.raises(InvalidInput) as caught:
-        said.apply("statement", text)
+        statements.apply("statement", text)
     if call in GRAMMAR:
         assert (caught.value.code, caught.value.name) == ("PARSE_ERROR", call)
         assert GRAMMAR[call] in caught.value.remedy
@@ -184,7 +184,7 @@ EVERY_PUSH = {"a`b", "``", "a.b"}
 
 @pytest.mark.parametrize("name", [n if n in EVERY_PUSH else pytest.param(n, marks=pytest.mark.merge) for n in NAMES])
 def test_statements_act_on_the_table_that_is_named(lake: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others have the names that were hit when names were put into text: parts of it, and with other numbers of backquotes."""
+    """Other tables have the names that wrong quoting would reach: parts of the name, other numbers of backquotes."""
     tables = {name, "a", "b", "s", name.replace("`", ""), name.replace("``", "`"), name.replace("`", "``")} - {""}
     for each in tables:
         quoted = each.replace("`", "``")
@@ -196,8 +196,8 @@ def test_statements_act_on_the_table_that_is_named(lake: Any, name: str, monkeyp
     lake.sql(f"RESTORE {asked} TO VERSION AS OF 0")
     monkeypatch.setattr(vacuum, "SAFE_RETENTION", timedelta(0))
     lake.sql(f"VACUUM {asked} RETAIN 0 HOURS")
-    said = lake.rows(f"DESCRIBE HISTORY {asked}")
-    assert [row[2] for row in said[:3]] == ["vacuum", "restore", "compact"], said
+    history = lake.rows(f"DESCRIBE HISTORY {asked}")
+    assert [row[2] for row in history[:3]] == ["vacuum", "restore", "compact"], history
     for each in tables - {name}:
         quoted = each.replace("`", "``")
         assert sorted(lake.rows(f"SELECT x FROM lake.db.`{quoted}`")) == [(1,), (2,)], each
@@ -227,13 +227,13 @@ def test_a_condition_means_what_the_session_says(lake: Any, escaped: str) -> Non
     lake.spark.conf.set("spark.sql.parser.escapedStringLiterals", escaped)
     try:
         for text in ("it's", "a\\d"):
-            told = text.replace("'", "\\'") if escaped == "false" else text
-            told = told.replace("\\d", "\\\\d") if escaped == "false" else told
+            literal = text.replace("'", "\\'") if escaped == "false" else text
+            literal = literal.replace("\\d", "\\\\d") if escaped == "false" else literal
             lake.sql("CREATE OR REPLACE TABLE lake.db.t (s STRING) TBLPROPERTIES ('tamis.write.part_bytes' = '1MB')")
             table = tamis.open(lake.folder / "db" / "t")
             for word in (text, text, "other", "zzz"):
                 table.append(pa.table({"s": [word]}))
-            quoted = f'"{told}"' if "'" in told else f"'{told}'"
+            quoted = f'"{literal}"' if "'" in literal else f"'{literal}'"
             assert lake.sql(f"OPTIMIZE lake.db.t WHERE s = {quoted}").collect()[0]["parts_removed"] == 2, text
     finally:
         lake.spark.conf.unset("spark.sql.parser.escapedStringLiterals")

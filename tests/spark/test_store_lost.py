@@ -95,15 +95,17 @@ def test_lost_at_every_write(verb: str, grown: Lake, monkeypatch: pytest.MonkeyP
     outlived = False
     while not outlived:
         anew(grown)
-        losing, said = Losing(len(landed)), ""
+        losing, message = Losing(len(landed)), ""
         with monkeypatch.context() as patched:
             patched.setattr(Store, "_run", losing)
             try:
                 grown.sql(statement).collect()
             except Exception as error:
-                said = str(error)
+                message = str(error)
         outlived = not losing.gone
-        assert not said or any(part in said for part in ("planned: ", "[COMMIT_UNKNOWN]", "[INDEX_BUILD_FAILED]")), said
+        assert not message or any(
+            part in message for part in ("planned: ", "[COMMIT_UNKNOWN]", "[INDEX_BUILD_FAILED]")
+        ), message
         forget()
         found = seen(grown)
         assert found in (before, done), f"lost at moment {losing.at}"

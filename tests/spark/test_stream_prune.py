@@ -80,14 +80,14 @@ def test_the_instant_is_that_of_the_batch(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_pruning_changes_no_row(lake: Lake, tmp_path: Path) -> None:
-    """While rows come, parts are compacted and rows are deleted, in small steps and over a restart."""
+    """Rows come, parts are compacted and rows are deleted, in small steps and over a restart."""
     daily(lake, 8)
-    text, told = "id % 3 = 1 AND at > current_timestamp() - INTERVAL 4 DAYS AND body IS NOT NULL", {}
+    text, found_ids = "id % 3 = 1 AND at > current_timestamp() - INTERVAL 4 DAYS AND body IS NOT NULL", {}
     plain = {"startingVersion": "0", "maxFilesPerTrigger": "2", "skipChangeCommits": "true"}
     held = tamis.open(lake.folder / "db" / "t")
     off = {"tamis__stats__filter": "off", "tamis__index__use": "off", "tamis__read__lazy": "off"}
     for name, options in (("on", plain), ("off", plain | off)):
-        told[name] = [i for batch in drain(lake, tmp_path / name, where(text), **options) for i in batch]
+        found_ids[name] = [i for batch in drain(lake, tmp_path / name, where(text), **options) for i in batch]
     held.append(some(100, now(), 6))
     held.compact()
     held.append(some(200, now() - timedelta(days=9), 6))
@@ -95,8 +95,8 @@ def test_pruning_changes_no_row(lake: Lake, tmp_path: Path) -> None:
     held.delete("id = 301")
     held.append(some(400, now(), 6))
     for name, options in (("on", plain), ("off", plain | off)):
-        told[name] += [i for batch in drain(lake, tmp_path / name, where(text), **options) for i in batch]
-    assert told["on"] == told["off"] == [10, 13, 100, 103, 301, 304, 400, 403]
+        found_ids[name] += [i for batch in drain(lake, tmp_path / name, where(text), **options) for i in batch]
+    assert found_ids["on"] == found_ids["off"] == [10, 13, 100, 103, 301, 304, 400, 403]
     reports = batches_of(lake)
     assert any(r.parts["kept"] < r.parts["total"] for r in reports)
 
@@ -114,7 +114,7 @@ KINDS = [
 
 
 def test_streams_keep_the_rows_that_queries_keep(lake: Lake, tmp_path: Path) -> None:
-    """Many filters, as branches of one stream over which rows are told apart by their numbers."""
+    """Many filters, as branches of one stream whose rows are distinguished by their numbers."""
     daily(lake, 8)
 
     def shape(stream: Any) -> Any:

@@ -62,7 +62,7 @@ def test_char_hidden_in_metadata_is_found() -> None:
 
 
 def test_a_collation_of_char_is_refused_for_spark_could_not_read_its_schema() -> None:
-    told = '{"name":"c","type":"char(5)","nullable":true,"metadata":{"__COLLATIONS":{"c":"spark.UTF8_LCASE"}}}'
+    field_json = '{"name":"c","type":"char(5)","nullable":true,"metadata":{"__COLLATIONS":{"c":"spark.UTF8_LCASE"}}}'
     with pytest.raises(InvalidInput, match=r"char\(5\) with a collation") as caught:
-        from_spark('{"type":"struct","fields":[' + told + "]}")
+        from_spark('{"type":"struct","fields":[' + field_json + "]}")
     assert (caught.value.code, caught.value.name) == ("UNSUPPORTED_TYPE", "c")

@@ -1,4 +1,4 @@
-"""Documents of small blocks are judged by Python's functions: what is told of them is what is told of many."""
+"""Python's functions read the documents of small blocks, and find the same paths as for large blocks."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ TEXTS = st.lists(
 )
 
 
-def told(batches: list[pa.Array], few: int) -> tuple[bool | None, Paths]:
-    """What a collector finds that counts up to ``few`` documents as few."""
+def collected_paths(batches: list[pa.Array], limit: int) -> tuple[bool | None, Paths]:
+    """Return what a collector finds that takes up to ``limit`` documents for few."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_paths, "FEW", few)
-        patch.setattr(path_collector, "FEW", few)
+        patch.setattr(text_paths, "FEW", limit)
+        patch.setattr(path_collector, "FEW", limit)
         collector = PathCollector(STRING)
         for batch in batches:
             collector.update(batch)
@@ -58,7 +58,7 @@ def told(batches: list[pa.Array], few: int) -> tuple[bool | None, Paths]:
 @given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_few_documents_are_told_as_many_are(batches: list[list[str | None]]) -> None:
     arrays = [pa.array(texts, pa.string()) for texts in batches]
-    assert told(arrays, 256) == told(arrays, 0)
+    assert collected_paths(arrays, 256) == collected_paths(arrays, 0)
 
 
 @pytest.mark.parametrize("plains", [0, 3, 9, 60])
@@ -68,15 +68,15 @@ def test_odd_documents_among_objects(plains: int) -> None:
     for odd in ODDS:
         for texts in ([odd, *plain], [*plain, odd], [*plain, odd, odd, odd]):
             array = pa.array(texts)
-            assert told([array], 256) == told([array], 0), texts
+            assert collected_paths([array], 256) == collected_paths([array], 0), texts
 
 
-@pytest.mark.parametrize("few", [0, 256])
-def test_nulls_and_scalars_beside_objects_are_no_objects(few: int) -> None:
+@pytest.mark.parametrize("limit", [0, 256])
+def test_nulls_and_scalars_beside_objects_are_no_objects(limit: int) -> None:
     for odd in ("null", "5", "[1]", "abc"):
         for plains, wanted in ((3, False), (9, True)):
             for texts in ([odd, *['{"a": 1}'] * plains], [*['{"a": 1}'] * plains, odd]):
-                assert told([pa.array(texts)], few)[0] is wanted, (odd, plains)
+                assert collected_paths([pa.array(texts)], limit)[0] is wanted, (odd, plains)
 
 
 def test_long_texts_are_cut_outward() -> None:
@@ -133,9 +133,9 @@ def test_rows_of_columns_with_unequal_numbers_of_paths() -> None:
         assert rows.select(alone.column_names).slice(0, len(alone)).to_pydict() == alone.to_pydict()
 
 
-@pytest.mark.parametrize("few", [0, 256], ids=["many", "few"])
-def test_bounds_are_exact_unless_some_number_of_the_documents_has_many_digits(few: int) -> None:
+@pytest.mark.parametrize("limit", [0, 256], ids=["many", "few"])
+def test_bounds_are_exact_unless_some_number_of_the_documents_has_many_digits(limit: int) -> None:
     """The shortest text of the double nearest to such a number may be another number."""
     for text, exact in {'{"a": 1.5}': LO_EXACT | HI_EXACT, '{"a": 12345678901234567.5}': 0}.items():
-        _, found = told([pa.array([text] * 3)], few)
+        _, found = collected_paths([pa.array([text] * 3)], limit)
         assert found["$.a"].kinds == REAL | exact, text

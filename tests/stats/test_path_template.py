@@ -1,4 +1,4 @@
-"""Documents read together by their bytes: what is said of their paths is what parsing each of them says."""
+"""Documents that are read together by their bytes have the statistics of paths that parsing each of them gives."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _templates_for_few_documents(monkeypatch: pytest.MonkeyPatch) -> None:
 SHAPES = ['{{"a":{n},"s":"{t}"}}', '{{"a": {n}, "s": "{t}", "u": {{"id": {m}}}}}', '{{"s":"{t}","u":{{"v":[{{"x":{n}}},{{"x":{m}}}]}},"e":[]}}', '{{"{t}":{n},"b":{m}}}', '{{"a":[{n},{m}],"s":"{t}"}}', '{{"s":"{t}","a":{n},"' + "long" * 30 + '":[{{"' + "key" * 30 + '":{m}}}]}}', '{{"a":{n},"a":"{t}"}}']  # fmt: skip
 
 
-def told(paths: Paths, forget: int) -> dict[str, object]:
+def without_kinds(paths: Paths, forget: int) -> dict[str, object]:
     return {path: (s.kinds & ~forget, s.present, s.nulls, s.long, s.real, s.string) for path, s in paths.items()}
 
 
@@ -71,10 +71,10 @@ def check(texts: list[str]) -> None:
     array = pa.array(texts, pa.string())
     forget = (
         LO_EXACT | HI_EXACT if text_paths._long_numbers(array) else 0
-    )  # parsing takes the word back for all documents beside
+    )  # with one long number, parsing takes no bound of the array for exact
     for whole in (array, pa.concat_arrays([pa.array(["ab"]), array]).slice(1)):
         fast, slow = Documents().paths_of(whole), text_paths.paths_of(whole)
-        assert told(fast, forget) == told(slow, forget), texts
+        assert without_kinds(fast, forget) == without_kinds(slow, forget), texts
 
 
 def filled(shape: str, n: str, m: str = "3", t: str = "q") -> str:
@@ -193,19 +193,19 @@ def test_shapes_that_come_and_go_with_the_blocks() -> None:
     )
     for text in ends:
         block = pa.array([text] * 300, pa.string())
-        assert told(documents.paths_of(block), 0) == told(text_paths.paths_of(block), 0), text
+        assert without_kinds(documents.paths_of(block), 0) == without_kinds(text_paths.paths_of(block), 0), text
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_each_document_is_counted_once(seed: int) -> None:
-    """Many shapes beside one another, of which a template has too few: how often a key is there decides what IS NULL skips."""
+    """A block has more shapes than a template covers; how often a key is there decides what IS NULL skips."""
     chance = np.random.default_rng(seed)
     values = [None, True, 1, -5, 2.5, "x", "y" * 30, "é", "", [], {}, [1, "a"], {"k": 1}]
     documents = Documents()
     for _ in range(3):
         keys = ["abcdefg"[at] for at in chance.integers(7, size=chance.integers(1, 6))]
         block = pa.array([json.dumps({key: values[chance.integers(len(values))] for key in keys}) for _ in range(300)])
-        assert told(documents.paths_of(block), 0) == told(text_paths.paths_of(block), 0)
+        assert without_kinds(documents.paths_of(block), 0) == without_kinds(text_paths.paths_of(block), 0)
 
 
 OF_ONE_KIND = [

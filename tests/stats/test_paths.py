@@ -165,11 +165,13 @@ def test_what_a_key_that_is_there_twice_hides_may_be_strange(strange: str) -> No
 
 @pytest.mark.merge
 def test_what_is_not_known_may_be_anything() -> None:
-    """Documents of which nothing is known beside others: no room was left for one of two, and every filter that is true of it finds it."""
+    """Every second document has no statistics, for lack of room; every filter that is true of it still finds it."""
     texts = [*DOCUMENTS, *(json.dumps({"a": value}) for value in ONE_OF_EACH)]
     rows = pa.concat_tables([manifest(i, [batch([text])]) for i, text in enumerate(texts)], promote_options="default")
-    said = [None if i % 2 else value for i, value in enumerate(rows[PACKED].to_pylist())]
-    rows = rows.set_column(rows.schema.get_field_index(PACKED), PACKED, pa.array(said, rows.schema.field(PACKED).type))
+    packed = [None if i % 2 else value for i, value in enumerate(rows[PACKED].to_pylist())]
+    rows = rows.set_column(
+        rows.schema.get_field_index(PACKED), PACKED, pa.array(packed, rows.schema.field(PACKED).type)
+    )
     one = batch(texts)
     columns = {f.id: one.column(i) for i, f in enumerate(SCHEMA.fields)}
     wrong = []
@@ -256,12 +258,12 @@ def test_a_document_nested_too_deeply_for_python_is_left_to_spark() -> None:
 
 
 def test_rows_of_many_columns_stand_side_by_side() -> None:
-    """One below the other, a table of many columns of documents had as many values as the square of that."""
+    """Statistics of many columns, one below the other, would have the square of the values."""
     one = {"$": PathStatistics(MAP, 3, 0), "$.a": PathStatistics(LONG, 3, 0, (1, 2))}
-    few, many = (table_of({i: dict(one) for i in range(count)}) for count in (10, 100))
-    assert few is not None
-    assert many is not None
-    assert len(few) == len(many) == 2
+    narrow, wide = (table_of({i: dict(one) for i in range(count)}) for count in (10, 100))
+    assert narrow is not None
+    assert wide is not None
+    assert len(narrow) == len(wide) == 2
     uneven = table_of({1: dict(one), 2: {"$": PathStatistics(MAP, 3, 0)}, 3: {}})
     assert uneven is not None
     assert uneven["2|path"].to_pylist() == ["$", None]

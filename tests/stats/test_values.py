@@ -58,16 +58,16 @@ def test_some_types_have_none(data_type: DataType) -> None:
 
 
 def test_few_are_kept_and_many_are_not() -> None:
-    few, many = (
+    few_values, many_values = (
         pa.array([f"v{i % MOST}" for i in range(5_000)] + [None]),
         pa.array([f"v{i % (MOST + 1)}" for i in range(5_000)]),
     )
-    (found,) = sets(collected(STRING, few, few), STRING)
+    (found,) = sets(collected(STRING, few_values, few_values), STRING)
     assert found is not None
     assert found == sorted(found, key=str)
     assert len(found) == MOST
-    assert sets(collected(STRING, many), STRING) == [None]
-    assert sets(collected(STRING, few.slice(0, 10), many), STRING) == [None]
+    assert sets(collected(STRING, many_values), STRING) == [None]
+    assert sets(collected(STRING, few_values.slice(0, 10), many_values), STRING) == [None]
     assert sets(collected(STRING, pa.array(["a", "x" * 65])), STRING) == [None]
     assert sets(collected(STRING, pa.array([b"\xff"]).view(pa.string())), STRING) == [None]
     assert sets(collected(STRING, pa.nulls(3, pa.string())), STRING) == [None], "emptiness is a matter of counts"
@@ -98,12 +98,12 @@ def test_bounds_are_those_of_all_batches_wherever_the_set_is_given_up(first: int
 @pytest.mark.parametrize("early", [1, 2])
 def test_a_collector_that_gives_up_has_no_set(late: pa.Array, early: int) -> None:
     """A first batch of few values must not be taken for the whole part (7 values, then a batch at which the collector gives up)."""
-    few = pa.array([i % 7 for i in range(600)])
-    table = collected(LONG, *[few] * early, late)
+    few_values = pa.array([i % 7 for i in range(600)])
+    table = collected(LONG, *[few_values] * early, late)
     (found,) = sets(table, LONG)
     values = set(late.drop_null().to_pylist()) | set(range(7))
     assert found == (sorted(values) if len(values) <= MOST else None)
-    (after,) = sets(collected(LONG, *[few] * early, late, few), LONG)
+    (after,) = sets(collected(LONG, *[few_values] * early, late, few_values), LONG)
     assert after == found, "a collector that gave up stays so"
 
 

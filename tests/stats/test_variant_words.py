@@ -37,8 +37,8 @@ KINDS: list[st.SearchStrategy[str]] = [
 ]
 
 
-def told(paths: Paths) -> Paths:
-    """Name what was not determined of times by what it means."""
+def with_known_times(paths: Paths) -> Paths:
+    """Replace undetermined times by those that they stand for."""
     return {path: replace(found, times=found.known_times()) for path, found in paths.items()}
 
 
@@ -46,8 +46,8 @@ def check(column: pa.StructArray) -> None:
     """Compare with the oracle, for which no field is read together with another."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(variant_paths, "MANY", 2**30)
-        alone = told(variant_paths.paths_of(column))
-    assert told(variant_paths.paths_of(column)) == alone
+        alone = with_known_times(variant_paths.paths_of(column))
+    assert with_known_times(variant_paths.paths_of(column)) == alone
 
 
 @st.composite

@@ -1,8 +1,8 @@
 """Every fault at every call of every operation: nothing lost, nothing doubled, nothing half visible.
 
-After an operation under faults the table holds either what it held before or what it should hold after, by what the call said:
-success means after, ``COMMIT_UNKNOWN`` means either, any other error means before. Repeating the same call then gives
-"after", once.
+After an operation under faults the table holds what it held before or what it should hold after. The outcome of the
+call says which: success means after, ``COMMIT_UNKNOWN`` means either, any other error means before. Repeating the same
+call then gives "after", once.
 """
 
 from __future__ import annotations
@@ -81,18 +81,18 @@ def under_faults(store: Store, call: Call, plan: Plan) -> str:
 
 
 def check(store: Store, call: Call, plan: Plan, before: Parts, after: Parts) -> str:
-    said = under_faults(store, call, plan)
-    possible = {"done": [after], "failed": [before], "unknown": [before, after]}[said]
-    assert seen(store) in possible, (said, plan.log)
+    outcome = under_faults(store, call, plan)
+    possible = {"done": [after], "failed": [before], "unknown": [before, after]}[outcome]
+    assert seen(store) in possible, (outcome, plan.log)
     plan.settle()
-    assert seen(store) in possible, (said, plan.log)
+    assert seen(store) in possible, (outcome, plan.log)
     forget()
     call(store)
-    assert seen(store) == after, (said, plan.log)
+    assert seen(store) == after, (outcome, plan.log)
     versions = history(store)
     assert versions["version"].to_pylist() == list(range(len(versions)))[::-1]
     assert versions["operation_id"].to_pylist().count("the-operation") == 1
-    return said
+    return outcome
 
 
 OPERATIONS: dict[str, tuple[int, Callable[[int], Proposal]]] = {
@@ -123,15 +123,17 @@ def test_every_fault_at_every_call_of_a_commit(
         counted = Plan.none()
         after = after_of(original, change)
         check(trial, call, counted, before, after)
-        said = {check(copy(original), call, Plan.at(i, fault), before, after) for i, fault in single_faults(counted)}
-    assert said >= {"done", "failed"}
+        outcomes = {
+            check(copy(original), call, Plan.at(i, fault), before, after) for i, fault in single_faults(counted)
+        }
+    assert outcomes >= {"done", "failed"}
     assert counted.calls >= 6
 
 
 @pytest.mark.push_cases(1)
 @pytest.mark.parametrize("name", ["append", "append of a large segment", "overwrite"])
 def test_a_store_that_goes_away_at_every_call(name: str) -> None:
-    """Its last answer lost, and then nothing: what may have been done is never called undone."""
+    """The last answer is lost, and then every call fails; what may have landed is never reported as failed."""
     length, make = OPERATIONS[name]
     original, change = grown(length), make(length)
     before, after = seen(original), after_of(original, change)
@@ -143,8 +145,8 @@ def test_a_store_that_goes_away_at_every_call(name: str) -> None:
         counted = Plan.none()
         check(copy(original), call, counted, before, after)
         plans = [Plan.down_from(i, fault, grace) for i, fault in single_faults(counted) for grace in (0, 1, 2)]
-        said = [check(copy(original), call, plan, before, after) for plan in plans]
-    assert set(said) == {"failed", "unknown", "done"}
+        outcomes = [check(copy(original), call, plan, before, after) for plan in plans]
+    assert set(outcomes) == {"failed", "unknown", "done"}
 
 
 def after_of(original: Store, change: Proposal) -> Parts:
@@ -160,8 +162,8 @@ def test_every_fault_at_every_call_of_a_creation() -> None:
 
     with use(SeededWorld(5)):
         check(memory(), call, counted := Plan.none(), None, ["new"])
-        said = {check(memory(), call, Plan.at(i, fault), None, ["new"]) for i, fault in single_faults(counted)}
-    assert said >= {"done", "failed"}
+        outcomes = {check(memory(), call, Plan.at(i, fault), None, ["new"]) for i, fault in single_faults(counted)}
+    assert outcomes >= {"done", "failed"}
 
 
 @pytest.mark.push_cases(1)

@@ -71,15 +71,15 @@ def test_a_store_says_the_same_of_objects_that_it_reads_itself(tmp_path: Path, m
     (tmp_path / "data").write_bytes(DATA)
     store = open_store(tmp_path)
 
-    def said(path: str) -> str:
+    def answer_of(path: str) -> str:
         try:
             return str(len(store.get(path)))
         except TamisError as error:
             return f"{error.code} {error}"
 
     paths = ["data", "none", "folder", "folder/none", "data/below", "none/below"]
-    here = [said(path) for path in paths]
+    here = [answer_of(path) for path in paths]
     monkeypatch.setattr("tamis.storage.object_store.store.whole_here", lambda *_: None)
-    assert [said(path) for path in paths] == here
+    assert [answer_of(path) for path in paths] == here
     assert here[0] == str(len(DATA))
     assert here[1].startswith("OBJECT_NOT_FOUND")

@@ -77,11 +77,11 @@ def test_only_what_is_asked_for_is_read(store: Store) -> None:
     snapshot = load(store)
     opened = snapshot.io.requests
     snapshot.parts(np.array([True, False, True, True]), ids={1})
-    few = snapshot.io.bytes
+    selected_bytes = snapshot.io.bytes
     assert opened == 5  # the hint, the newest, two beyond it, the head
     assert snapshot.io.requests == opened + 3  # the commits between; no manifest
     snapshot.parts(ids={1})
-    assert snapshot.io.bytes > 2 * few
+    assert snapshot.io.bytes > 2 * selected_bytes
 
 
 def test_a_segment_without_parts_left_is_gone(store: Store) -> None:

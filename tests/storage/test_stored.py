@@ -119,10 +119,10 @@ def test_the_limit_of_inline_tables_grows_with_their_columns(columns: int, limit
 
 def test_many_rows_of_a_wide_table_are_a_file() -> None:
     store, row = memory(), one_row_of(500)
-    few = pa.concat_tables([row] * 2)
+    two_rows = pa.concat_tables([row] * 2)
     dice = np.random.default_rng(1)
     many = pa.table({name: dice.integers(0, 2**62, 1_000) for name in row.column_names})
-    assert isinstance(keep_rows(store, [few], few.schema, "few.parquet"), Inline)
+    assert isinstance(keep_rows(store, [two_rows], two_rows.schema, "few.parquet"), Inline)
     assert isinstance(keep_rows(store, [many], many.schema, "many.parquet"), Stored)
 
 

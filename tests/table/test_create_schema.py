@@ -61,8 +61,12 @@ def test_ddl_has_the_types_of_spark(tmp_path: Path) -> None:
         tmp_path / "t", "`a b` CHAR(3) NOT NULL, s STRUCT<x: INT NOT NULL>, v VARIANT, ts TIMESTAMP_NTZ"
     )
     assert [f.nullable for f in table.schema] == [False, True, True, True]
-    said = table.metadata("columns").select(["name", "type"]).to_pylist()
-    assert [row["type"] for row in said if row["name"] in {"a b", "v", "ts"}] == ["char(3)", "variant", "timestamp_ntz"]
+    columns = table.metadata("columns").select(["name", "type"]).to_pylist()
+    assert [row["type"] for row in columns if row["name"] in {"a b", "v", "ts"}] == [
+        "char(3)",
+        "variant",
+        "timestamp_ntz",
+    ]
 
 
 def test_an_index_with_a_name_is_a_column(tmp_path: Path) -> None:
@@ -83,7 +87,7 @@ def test_a_table_gives_its_schema_without_being_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "said"),
+    ("given", "code", "message"),
     [
         ("", "BAD_SCHEMA", "''"),
         ("id", "BAD_SCHEMA", "'id'"),
@@ -101,9 +105,9 @@ def test_a_table_gives_its_schema_without_being_read(tmp_path: Path) -> None:
         (pd.DataFrame({"a": [1, "x"]}), "BAD_SCHEMA", "column a"),
     ],
 )
-def test_what_has_no_schema_is_refused(given: Any, code: str, said: str, tmp_path: Path) -> None:
+def test_what_has_no_schema_is_refused(given: Any, code: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         tamis.create(tmp_path / "t", given)
     assert caught.value.code == code
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert not (tmp_path / "t").exists()

@@ -121,8 +121,8 @@ def test_what_is_implied_is_true_where_the_filter_is(rows: list[dict[str, Any]],
     assert parts, "the others are used"
     true = [i for i, answer in enumerate(by_arrow(expression, table)) if answer]
     for part in parts:
-        said = answers(part, table)
-        assert all(said[i] is True for i in true)
+        results = answers(part, table)
+        assert all(results[i] is True for i in true)
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
@@ -189,12 +189,12 @@ WIDE = from_arrow_schema(
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_may_differ_is_refused_by_name(what: str) -> None:
-    expression, said = REFUSED[what]
+    expression, message = REFUSED[what]
     with pytest.raises((InvalidInput, NotFound)) as caught:
         translated_filter(expression, WIDE)
     if what != "Polars: a pattern":  # it is the name of no column
         assert caught.value.code == "UNTRANSLATABLE_FILTER"
-        assert said in str(caught.value)
+        assert message in str(caught.value)
         assert "Spark SQL" in caught.value.remedy
 
 

@@ -101,8 +101,8 @@ def kept() -> Any:
 
 def test_duckdb_reads_what_its_query_needs(changed: tamis.Table) -> None:
     events = changed.to_pyarrow_dataset()  # noqa: F841  # DuckDB finds it by its name
-    said = duckdb.sql("SELECT name FROM events WHERE id BETWEEN 33 AND 34 ORDER BY id").fetchall()
-    assert said == [("n33",), ("n34",)]
+    names = duckdb.sql("SELECT name FROM events WHERE id BETWEEN 33 AND 34 ORDER BY id").fetchall()
+    assert names == [("n33",), ("n34",)]
     assert kept() == (1, ["id", "name"])
     relation = changed.to_duckdb()
     assert relation.filter("level = 7 AND name = 'n5'").project("x").fetchall() == [(2.5,)]

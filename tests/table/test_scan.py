@@ -91,9 +91,9 @@ def test_limit_stops_reading_where_no_part_matches_wholly(tmp_path: Path) -> Non
         assert scan.to_arrow()["id"].to_pylist() == [1, 3, 5, 7, 9][:limit]
         assert needed <= scan.report.parts.kept <= needed - 1 + reader_threads(str(tmp_path)) < 20
         assert scan.report.parts.kept + scan.report.parts.skipped_limit == 40
-    few = table.scan("id % 2 = 1 AND id < 12", limit=5)
-    assert few.to_arrow()["id"].to_pylist() == [1, 3, 5, 7, 9]
-    assert few.report.parts.kept == 3, "the fewest that can suffice"
+    limited = table.scan("id % 2 = 1 AND id < 12", limit=5)
+    assert limited.to_arrow()["id"].to_pylist() == [1, 3, 5, 7, 9]
+    assert limited.report.parts.kept == 3, "the fewest that can suffice"
 
 
 def test_an_error_is_raised_in_written_order_and_only_when_met(table: tamis.Table) -> None:

@@ -33,9 +33,9 @@ def test_what_is_kept_is_kept() -> None:
 
 @given(st.dictionaries(st.text(), st.text()))
 def test_json_says_the_same(value: dict[str, str]) -> None:
-    said = printable_json(json.dumps(value, indent=2, ensure_ascii=False))
-    assert json.loads(said) == value
-    assert not (OBEYED - {"\n"}) & set(said)
+    printed = printable_json(json.dumps(value, indent=2, ensure_ascii=False))
+    assert json.loads(printed) == value
+    assert not (OBEYED - {"\n"}) & set(printed)
 
 
 @pytest.mark.parametrize("what", ["table", "scan", "plan", "report"])
