@@ -16,6 +16,7 @@ from tamis.core.expr.json_codec.iso_times import LOCAL_TEXT, NO_TIMES, Times
 from tamis.core.stats.json_paths import similar_documents, text_paths, variant_paths
 from tamis.core.stats.json_paths.path_rows import (
     HI_EXACT,
+    INCOMPLETE,
     LO_EXACT,
     LONG,
     REAL,
@@ -23,6 +24,7 @@ from tamis.core.stats.json_paths.path_rows import (
     STRING,
     Paths,
     PathStatistics,
+    ancestors_of,
     join_documents,
 )
 from tamis.core.stats.json_paths.similar_documents import Documents
@@ -74,7 +76,15 @@ def check(texts: list[str]) -> None:
     )  # with one long number, parsing takes no bound of the array for exact
     for whole in (array, pa.concat_arrays([pa.array(["ab"]), array]).slice(1)):
         fast, slow = Documents().paths_of(whole), text_paths.paths_of(whole)
-        assert without_kinds(fast, forget) == without_kinds(slow, forget), texts
+        found, expected = without_kinds(fast, forget), without_kinds(slow, forget)
+        # Read apart, documents with a key twice do not say which other keys they lack.
+        unknown = {path for path in expected.keys() - found.keys() if _is_incomplete(path, slow)}
+        assert found == {path: row for path, row in expected.items() if path not in unknown}, texts
+
+
+def _is_incomplete(path: str, paths: Paths) -> bool:
+    """Whether a row above ``path`` does not list all keys."""
+    return any(paths[above].kinds & INCOMPLETE for above in ancestors_of(path) if above in paths)
 
 
 def filled(shape: str, n: str, m: str = "3", t: str = "q") -> str:
@@ -106,6 +116,11 @@ ANY = (
     | st.sampled_from(DOCUMENTS).filter(lambda d: d is not None)
     | st.builds(filled, st.sampled_from(SHAPES), st.sampled_from(NO_NUMBERS))
 )
+
+
+def test_a_key_that_is_there_twice_hides_others_at_most() -> None:
+    check(['{"a":0,"s":""}'] * 600 + ['{"a":1,"a":2}'])
+    check(['{"a":1,"a":2}'] + ['{"a":0,"s":""}'] * 600)
 
 
 @settings(max_examples=60)
