@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from tamis.bridges.sources.delta_changes import DeltaPosition, adopted_delta, delta_changes
 from tamis.bridges.sources.delta_source import DeltaOptions, read_delta
 from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_iceberg, iceberg_changes
+from tamis.bridges.sources.iceberg_columns import KnownColumns
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_source import read_iceberg
 from tamis.bridges.sources.source_changes import SourceChange
 from tamis.bridges.sources.source_table import SourceTable
+from tamis.core.types import Schema
 from tests.bridges import iceberg_tables as ice
 from tests.bridges.foreign_tables import check_claims
 from tests.bridges.source_histories import DELTA, ICEBERG, rows
@@ -65,6 +67,11 @@ def test_commits_of_delta(tmp_path_factory: pytest.TempPathFactory, names: list[
     assert list(delta_changes(place, DeltaOptions(), position, schema, highest)) == []
 
 
+def columns_of(table: SourceTable, schema: Schema | None = None) -> KnownColumns:
+    """What a table that adopted ``table`` knows of its columns, once it has ``schema``."""
+    return KnownColumns(schema or table.schema, (), table.highest_column_id, {}, None, is_recorded=True)
+
+
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
 @given(st.lists(st.sampled_from(sorted(ICEBERG)), min_size=1, max_size=4))
 def test_snapshots_of_iceberg(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
@@ -77,7 +84,7 @@ def test_snapshots_of_iceberg(tmp_path_factory: pytest.TempPathFactory, names: l
         ICEBERG[name](source)
     place, files, schema = str(ice.metadata_of(source)), files_of(table), table.schema
     position = IcebergPosition.from_json(position.to_json())
-    for change, after in iceberg_changes(place, IcebergOptions(), position, schema):
+    for change, after in iceberg_changes(place, IcebergOptions(), position, columns_of(table, schema)):
         if not change.whole:
             assert not set(files_of(change.table)) & set(files), "an append adds new files alone"
         files = changed(files, change)
@@ -87,7 +94,7 @@ def test_snapshots_of_iceberg(tmp_path_factory: pytest.TempPathFactory, names: l
         schema, position = change.table.schema, after
     assert position.snapshot == source.current_snapshot().snapshot_id
     assert schema.fields == read_iceberg(place).schema.fields
-    assert list(iceberg_changes(place, IcebergOptions(), position, schema)) == []
+    assert list(iceberg_changes(place, IcebergOptions(), position, columns_of(table, schema))) == []
 
 
 def test_an_append_reads_its_own_manifests_alone(tmp_path: Path) -> None:
@@ -97,7 +104,7 @@ def test_an_append_reads_its_own_manifests_alone(tmp_path: Path) -> None:
     for manifest in source.current_snapshot().manifests(source.io):
         ice.local(manifest.manifest_path).write_bytes(b"not to be read")
     source.append(rows(10))
-    found = list(iceberg_changes(str(ice.metadata_of(source)), IcebergOptions(), position, table.schema))
+    found = list(iceberg_changes(str(ice.metadata_of(source)), IcebergOptions(), position, columns_of(table)))
     assert [(len(c.table.files), c.whole) for c, _ in found] == [(1, False)]
 
 
@@ -110,5 +117,5 @@ def test_an_append_that_says_another_number_of_files_is_compared_whole(tmp_path:
     table_metadata = json.loads(path.read_text())
     table_metadata["snapshots"][-1]["summary"]["added-data-files"] = "2"
     path.write_text(json.dumps(table_metadata))
-    found = list(iceberg_changes(str(path), IcebergOptions(), position, table.schema))
+    found = list(iceberg_changes(str(path), IcebergOptions(), position, columns_of(table)))
     assert [(len(c.table.files), c.whole) for c, _ in found] == [(2, True)]

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from tamis.bridges.adoption.external_manifest import external_parts
 from tamis.bridges.adoption.reused_names import EXTRA_NAMES, added_names
 from tamis.bridges.adoption.source_sync import POSITION, SOURCE_VERSION
+from tamis.bridges.sources.iceberg_columns import known_names
 from tamis.bridges.sources.source_footers import check_unchanged
-from tamis.bridges.sources.source_kinds import DELTA
+from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
@@ -98,6 +99,9 @@ def adopt_by_reference(
     if POSITION in source.properties and table.kind == DELTA and found.extra_names:
         extra = added_names((), found.extra_names)
         source = replace(source, properties={**source.properties, EXTRA_NAMES: extra})
+    if POSITION in source.properties and table.kind == ICEBERG:
+        names = known_names({}, found.bare_names, table, all_read=True)
+        source = replace(source, properties={**source.properties, **names})
     deleted = sum(len(read_bitmap(vector, part_id)) for part_id, vector in found.deletions.items())
     adoption = Adoption(
         table.kind,

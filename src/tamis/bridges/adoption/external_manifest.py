@@ -40,6 +40,8 @@ class ExternalParts:
     """The files as the store listed them."""
     extra_names: frozenset[tuple[str, ...]] = frozenset()
     """The names that files hold and the schema lacks, without what is below them."""
+    bare_names: frozenset[str] | None = None
+    """The last parts of ``extra_names`` of files that are read by name; None: all were read by field ids."""
 
 
 def external_parts(store: Store, table: SourceTable, source: Source, schema: Schema | None = None) -> ExternalParts:
@@ -58,7 +60,7 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
     _check_rows(footers, files["rows"].to_pylist())
     check_ids(footers, table)
     constants = files["constants"].to_pylist()
-    extra = _check_columns(footers, schema, source, constants)
+    extra, bare_names = _check_columns(footers, schema, source, constants)
     part_ids = [new_id() for _ in entries]
     count = len(entries)
     manifest = {
@@ -85,7 +87,7 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
     statistics = {name: _either(found.get(name), logged.get(name)) for name in dict.fromkeys((*found, *logged))}
     gone, deletions = _deleted(part_ids, files["deletion"].to_pylist(), footers)
     live = pa.array([footer.metadata.num_rows > lost for footer, lost in zip(footers, gone, strict=True)], pa.bool_())
-    return ExternalParts(pa.table(manifest | statistics).filter(live), deletions, tuple(entries), extra)
+    return ExternalParts(pa.table(manifest | statistics).filter(live), deletions, tuple(entries), extra, bare_names)
 
 
 def _deleted(
@@ -175,13 +177,14 @@ def _check_rows(footers: Sequence[SourceFooter], rows: Sequence[int | None]) -> 
 
 def _check_columns(
     footers: Sequence[SourceFooter], schema: Schema, source: Source, constants: Sequence[str | None]
-) -> frozenset[tuple[str, ...]]:
-    """Check each kind of file once; return the names that the schema lacks.
+) -> tuple[frozenset[tuple[str, ...]], frozenset[str] | None]:
+    """Check each kind of file once; return the names that the schema lacks, of all files and of those without ids.
 
     What a file holds of a column that is constant is never read.
     """
     seen = set()
     extra: set[tuple[str, ...]] = set()
+    bare_names: set[str] | None = None
     for footer, text in zip(footers, constants, strict=True):
         bare = footer.schema.remove_metadata()
         physical = footer.metadata.schema
@@ -191,5 +194,8 @@ def _check_columns(
             seen.add(kind)
             names = foreign_names(source, schema, bare)
             check_readable(footer, ForeignLayout(bare, schema, names), schema, given)
-            extra.update(names_beyond(list(bare), schema.fields, names))
-    return frozenset(extra)
+            beyond = set(names_beyond(list(bare), schema.fields, names))
+            extra |= beyond
+            if not names.by_id:
+                bare_names = (bare_names or set()) | {path[-1] for path in beyond}
+    return frozenset(extra), None if bare_names is None else frozenset(bare_names)

@@ -10,6 +10,7 @@ from tamis.bridges.adoption.source_sync import POSITION, REMOVED_UNTIL, SOURCE_V
 from tamis.bridges.sources.delta_changes import DeltaPosition, adopted_delta, delta_changes
 from tamis.bridges.sources.delta_source import DeltaOptions, read_delta
 from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_iceberg, iceberg_changes
+from tamis.bridges.sources.iceberg_columns import KnownColumns
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_source import read_iceberg
 from tamis.bridges.sources.source_changes import SourceChange
@@ -96,7 +97,8 @@ def source_changes(
         yield from ((change, at.to_json()) for change, at in found)
     else:
         options = _iceberg_options(storage, reading)
-        changes = iceberg_changes(place, options, IcebergPosition.from_json(position), schema)
+        known = KnownColumns.of(source, head)
+        changes = iceberg_changes(place, options, IcebergPosition.from_json(position), known)
         yield from ((change, at.to_json()) for change, at in changes)
 
 
@@ -115,7 +117,8 @@ def newest_version(
         return SourceChange(table, whole=True, may_restore=True), at.to_json()
     found, position = adopted_iceberg(place, _iceberg_options(storage, reading), ref=reading.get("ref"))
     IcebergPosition.from_json(source.properties[POSITION]).check_same_table(position, place)
-    return SourceChange(found, whole=True, may_restore=True), position.to_json()
+    moved = KnownColumns.of(source, head).names_moved(found)
+    return SourceChange(found, whole=True, may_restore=True, names_moved=moved), position.to_json()
 
 
 def _delta_options(storage: Mapping[str, Any], given: Mapping[str, Any]) -> DeltaOptions:

@@ -1,13 +1,17 @@
-"""Checks that a column of a followed Delta table is in no live file under the id of another column.
+"""Columns of followed tables that older files hold, and that the schemas of the parts over them lack.
 
 Without a column mapping, Delta's readers find a column in a file by its name alone, while parts here hold column ids.
 A column that got a new id, since it was dropped and came back or its type changed to one that is no wider, would be
-NULL in older files that hold its name.
+NULL in older files that hold its name. In Iceberg, a dropped column may come back under its own id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
@@ -16,6 +20,7 @@ EXTRA_NAMES = "extra_names"
 """The property of a followed Delta source that lists the names that files held, and the schema lacked at that time."""
 
 Path = tuple[str, ...]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def added_names(known: Iterable[Sequence[str]], more: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -36,6 +41,19 @@ def reused_schemas(schema: Schema, older: Iterable[Schema], names: Mapping[int, 
         if (path := next(others, None)) is not None:
             found[before.schema_id] = ".".join(path)
     return found
+
+
+def lacks_returned(parts: pa.Table, schemas: Sequence[Schema], returned: frozenset[int]) -> Bools:
+    """Return which parts were taken under a schema without a column of the newest one that their files may hold.
+
+    Such a column is one of ``returned``, or a schema before that of the part had it.
+    """
+    newest, seen, stale = schemas[-1].paths.keys(), set(returned), list[int]()
+    for schema in schemas[:-1]:
+        if not seen.isdisjoint(newest - schema.paths.keys()):
+            stale.append(schema.schema_id)
+        seen |= schema.paths.keys()
+    return np.isin(parts["schema_id"].to_numpy(), np.array(stale, np.int64))
 
 
 def check_extra_names(

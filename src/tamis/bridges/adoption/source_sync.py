@@ -20,9 +20,11 @@ from tamis.bridges.adoption.reused_names import (
     EXTRA_NAMES,
     added_names,
     check_extra_names,
+    lacks_returned,
     reused_name_error,
     reused_schemas,
 )
+from tamis.bridges.sources.iceberg_columns import known_names
 from tamis.bridges.sources.iceberg_metadata import metadata_damaged
 from tamis.bridges.sources.source_changes import SourceChange
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
@@ -100,6 +102,7 @@ def take_changes(snapshot: Snapshot, changes: Changes) -> tuple[Snapshot, Synchr
         commits, added, removed = commits + 1, added + figures[0], removed + figures[1]
     if not commits:  # an older release may have taken what is refused now
         _check_live_names(snapshot, source.column_names, (), snapshot.head)
+        _check_returned(snapshot, source)
     return snapshot, Synchronization(source.root, commits, version, snapshot.version, added, removed)
 
 
@@ -131,8 +134,9 @@ def _taken(
     """
     before = followed_source(snapshot.head, snapshot.store.url)
     head = _evolved(snapshot.head, change.table.schema, before.root)
-    # a column that files did not hold by the old name mapping may be in it now
-    names = {i: name for i, name in before.column_names.items() if name} | dict(change.table.column_names)
+    names = dict(change.table.column_names)
+    if not change.names_moved:  # older files keep the names under which they were taken
+        names = {i: name for i, name in before.column_names.items() if name} | names
     source = replace(before, column_names=names)
     effect = _effect(snapshot, live, source, change, head)
     if first or head is not snapshot.head:
@@ -151,6 +155,9 @@ def _taken(
             extra = ()
         check_extra_names(snapshot.head.schema, head.schema, names, extra, source.root)
         progress[EXTRA_NAMES] = added_names(extra, effect.parts.extra_names if effect.parts else ())
+    else:
+        bare_names = effect.parts.bare_names if effect.parts else None
+        progress |= known_names(before.properties, bare_names, change.table, all_read=change.names_moved)
     source = replace(source, properties={**before.properties, **progress})
     head = replace(
         head,
@@ -219,6 +226,17 @@ def _check_live_names(snapshot: Snapshot, names: Mapping[int, str], removed: Seq
             raise reused_name_error(name, source.root)
 
 
+def _check_returned(snapshot: Snapshot, source: Source) -> None:
+    """Raise ``InvalidInput`` (``SOURCE_LAYOUT``) if parts lack a column of Iceberg that was dropped and came back."""
+    if source.kind == ICEBERG and lacks_returned(snapshot.parts(), snapshot.head.schemas, frozenset()).any():
+        raise InvalidInput(
+            f"A dropped column of the source {source.root} came back, and older files were not read again.",
+            code="SOURCE_LAYOUT",
+            name=source.root,
+            remedy="Read them again: sync(skip_history=True).",
+        )
+
+
 def _names(schema: Schema, path: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(schema.by_id[i].name for i in path)
 
@@ -266,7 +284,10 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
     differ = ~np.asarray(pc.fill_null(pc.equal(_whole(old), _whole(new)), False)) & ~(
         np.asarray(old.is_null()) & np.asarray(new.is_null())
     )
-    moved = _other_constants(change, live.take(pa.array(places)), files.filter(pa.array(known)))
+    parts = live.take(pa.array(places))
+    moved = _other_constants(change, parts, files.filter(pa.array(known)))
+    if change.table.kind == ICEBERG:
+        moved |= change.names_moved | lacks_returned(parts, head.schemas, _returned(snapshot.head, head))
     deleted: dict[str, bytes] = {}
     again = np.zeros(len(known), np.bool_)
     replaced: list[int] = []
@@ -277,7 +298,7 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
         before, after = (read_bitmap(v, path) if v else BitMap() for v in (old[n].as_py(), new[n].as_py()))
         if before < after and not moved[n]:
             deleted[live["part_id"][place].as_py()] = serialize_vector(after - before)
-        elif before != after or moved[n]:  # rows came back or have other constants, which no vector can say
+        elif before != after or moved[n]:  # rows came back, or have other values, which no vector can say
             again[rows[n]] = True
             replaced.append(place)
     if change.whole:
@@ -294,6 +315,14 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
         deleted,
         max(pc.max(one["modified_micros"]).as_py() or 0 for one in (lost, cut)),
     )
+
+
+def _returned(before: Head, after: Head) -> frozenset[int]:
+    """Return the columns that ``after`` has and ``before`` lacks, and that files may have held before."""
+    assert before.schema is not None
+    assert after.schema is not None
+    fresh = (i for i in after.schema.paths if i not in before.schema.paths)
+    return frozenset(i for i in fresh if i <= before.highest_column_id)
 
 
 def _other_constants(change: SourceChange, live: pa.Table, files: pa.Table) -> Bools:

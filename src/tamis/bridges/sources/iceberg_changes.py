@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tamis.bridges.sources.iceberg_columns import KnownColumns
 from tamis.bridges.sources.iceberg_manifests import Entries, added_entries
 from tamis.bridges.sources.iceberg_metadata import IcebergMetadata, IcebergOptions, read_metadata
 from tamis.bridges.sources.iceberg_source import entries_source, snapshot_source
 from tamis.bridges.sources.source_changes import SourceChange, history_gone, source_replaced
 from tamis.bridges.sources.source_table import SourceTable
-from tamis.core.types import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,24 @@ def adopted_iceberg(
 
 
 def iceberg_changes(
-    source: str, options: IcebergOptions, position: IcebergPosition, schema: Schema
+    source: str, options: IcebergOptions, position: IcebergPosition, known: KnownColumns
 ) -> Iterator[tuple[SourceChange, IcebergPosition]]:
     """Yield the snapshots after ``position``, oldest first, each with the position after it.
 
-    All are seen in the table's current schema; a change of the schema alone is a change, too.
+    All are seen in the table's current schema; a change of the schema alone is a change, too. If files that the table
+    has may hold columns otherwise than before, the first change is the snapshot of ``position`` again.
     Raises ``CorruptData`` (``SOURCE_HISTORY_GONE``, ``SOURCE_REPLACED``).
     """
     metadata = read_metadata(source, options)
     if metadata.content.get("table-uuid") != position.table_id:
         raise source_replaced(source, "its id is another one")
-    for snapshot in _lineage(metadata, position, source):
+    newer, schema = _lineage(metadata, position, source), known.schema
+    columns = entries_source(metadata, None, Entries())
+    if position.snapshot is not None and known.is_stale(columns):
+        again = snapshot_source(metadata, _last(metadata, position, source), historic=False)
+        yield SourceChange(again, whole=True, may_restore=True, names_moved=known.names_moved(columns)), position
+        schema = again.schema
+    for snapshot in newer:
         identifier = int(snapshot["snapshot-id"])
         change = _change(metadata, snapshot)
         schema, position = change.table.schema, IcebergPosition(position.table_id, identifier, position.ref)
@@ -73,6 +80,14 @@ def iceberg_changes(
         yield SourceChange(now), position
 
 
+def _last(metadata: IcebergMetadata, position: IcebergPosition, source: str) -> dict[str, Any]:
+    """Return the snapshot that was taken last."""
+    for snapshot in metadata.content.get("snapshots") or ():
+        if snapshot["snapshot-id"] == position.snapshot:
+            return dict(snapshot)
+    raise history_gone(source, str(position.snapshot), "it expired, and columns of older files are others now")
+
+
 def _lineage(metadata: IcebergMetadata, position: IcebergPosition, source: str) -> list[dict[str, Any]]:
     """Return the snapshots from the one after ``position`` to the newest."""
     found: list[dict[str, Any]] = []
@@ -81,6 +96,8 @@ def _lineage(metadata: IcebergMetadata, position: IcebergPosition, source: str) 
     while snapshot is not None and snapshot["snapshot-id"] != position.snapshot:
         found.append(snapshot)
         parent = snapshot.get("parent-snapshot-id")
+        if parent is not None and parent == position.snapshot:  # it may have expired
+            return found[::-1]
         if parent is None or parent not in known or len(found) > len(known):
             if parent is None and position.snapshot is None:
                 return found[::-1]

@@ -78,7 +78,7 @@ def added_entries(root: Root, snapshot: Mapping[str, Any]) -> Entries | None:
             return None
         added = [r for r in records if r["status"] == _ADDED and r["snapshot_id"] in (None, snapshot["snapshot-id"])]
         found.extend(_understood(manifest, schema, added))
-    said = snapshot["summary"].get("added-data-files")
+    said = (snapshot.get("summary") or {}).get("added-data-files")
     return found if said is None or str(said) == str(len(found.files)) else None
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tamis.bridges.sources.foreign_paths import Root, source_root
+from tamis.bridges.sources.iceberg_shape import check_shape
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.object_store.store import open_store
 
@@ -66,7 +67,10 @@ class IcebergMetadata:
         wanted = self.content.get("current-schema-id", schemas[-1].get("schema-id"))
         if historic and snapshot is not None and snapshot.get("schema-id") is not None:
             wanted = snapshot["schema-id"]
-        return dict(next(s for s in schemas if s.get("schema-id") == wanted))
+        found = next((s for s in schemas if s.get("schema-id") == wanted), None)
+        if found is None:
+            raise metadata_damaged(self.location, f"there is no schema {wanted}")
+        return dict(found)
 
     def specs(self) -> dict[int, list[dict[str, Any]]]:
         """Return the fields of each partition spec by its id."""
@@ -128,6 +132,7 @@ def parsed_metadata(name: str, data: bytes) -> dict[str, Any]:
         raise metadata_damaged(name, error) from error
     if not isinstance(content, dict) or not isinstance(content.get("location"), str):
         raise metadata_damaged(name, "it is no metadata of a table")
+    check_shape(content, lambda why: metadata_damaged(name, why))
     return content
 
 

@@ -49,6 +49,7 @@ _TYPES = {
     "unknown": NULL,
     "variant": VARIANT,
 }
+FIRST_PARTITION_ID = 1_000
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _REMEDIES = {
     "uuid": "Cast it to a string there",
@@ -74,8 +75,10 @@ def iceberg_schema(value: Mapping[str, Any], name: str) -> Schema:
 def _field(value: Mapping[str, Any], path: str) -> Field:
     data_type = _type(value["type"], path)
     default = value.get("initial-default")
+    if not isinstance(value["name"], str):
+        raise TypeError(f"{value['name']!r} is no name")
     return Field(
-        str(value["name"]),
+        value["name"],
         data_type,
         not value["required"],
         int(value["id"]),
@@ -156,10 +159,13 @@ def _mapped(fields: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, tuple[st
 
 
 def identity_columns(fields: Sequence[Mapping[str, Any]], schema: Schema) -> list[tuple[int, Field]]:
-    """Return the columns that a partition spec has as they are: the id of the partition field, and the column."""
+    """Return the columns that a partition spec has as they are: the id of the partition field, and the column.
+
+    Where format 1 leaves the ids out, they count from 1000.
+    """
     return [
-        (int(f["field-id"]), schema.by_id[f["source-id"]])
-        for f in fields
+        (int(f.get("field-id", FIRST_PARTITION_ID + at)), schema.by_id[f["source-id"]])
+        for at, f in enumerate(fields)
         if f["transform"] == "identity"
         and "source-id" in f
         and f["source-id"] in schema.paths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time
 from functools import cache
 from typing import Any
 
@@ -90,7 +91,9 @@ def _source(
         column_names=_file_names(root, data, names, schema),
         by_field_id=True,
         renamed=None if names else _renamed(metadata, schema),
+        name_mapping=names,
         properties={"table_id": content.get("table-uuid"), "metadata": metadata.location},
+        highest_column_id=int(content.get("last-column-id") or 0),
     )
 
 
@@ -203,6 +206,8 @@ def _scalar(value: Any, data_type: DataType) -> pa.Scalar:
     kind = to_arrow_type(data_type)
     if value is not None and pa.types.is_timestamp(kind) and hasattr(value, "tzinfo") and kind.tz is None:
         value = value.replace(tzinfo=None)
+    if isinstance(value, date) and not isinstance(value, datetime) and pa.types.is_timestamp(kind):
+        value = datetime.combine(value, time())  # a date that was promoted
     try:
         return pa.scalar(value, kind)
     except (pa.ArrowException, TypeError, ValueError) as error:

@@ -24,6 +24,8 @@ class SourceChange:
     """The source says that its rows are the same as before."""
     may_restore: bool = False
     """Files may be added that an earlier version had."""
+    names_moved: bool = False
+    """Files that the table has may hold columns under other names than before; then the change is ``whole``."""
 
 
 def history_gone(name: str, version: str, why: str) -> CorruptData:

@@ -50,6 +50,8 @@ class SourceTable:
     timestamp_micros: int | None = None
     column_names: Mapping[int, str] = field(default_factory=dict)
     """By column id, nested fields included, the name in the files where it is not the schema's own."""
+    name_mapping: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Of Iceberg, by column id, all names that files without field ids may have for it; empty: there is no mapping."""
     by_field_id: bool = False
     """Whether the files carry the column ids as Parquet field ids; a file without them is read by name."""
     renamed: str | None = None
