@@ -142,22 +142,12 @@ def _taken(
     if first or head is not snapshot.head:
         _check_live_names(snapshot, names, effect.removed, head)
     removed_until = int(before.properties.get(REMOVED_UNTIL, world().now_micros()))
-    progress: dict[str, Any] = {
+    progress = {
         SOURCE_VERSION: change.table.version,
         POSITION: dict(position),
         REMOVED_UNTIL: max(removed_until, effect.removed_until),
+        **_known_names(snapshot, source, change, effect, head),
     }
-    if source.kind == DELTA:
-        assert snapshot.head.schema is not None
-        assert head.schema is not None
-        extra = before.properties.get(EXTRA_NAMES, ())
-        if extra and len(effect.removed) == len(snapshot.parts()):  # no file that was known stays
-            extra = ()
-        check_extra_names(snapshot.head.schema, head.schema, names, extra, source.root)
-        progress[EXTRA_NAMES] = added_names(extra, effect.parts.extra_names if effect.parts else ())
-    else:
-        bare_names = effect.parts.bare_names if effect.parts else None
-        progress |= known_names(before.properties, bare_names, change.table, all_read=change.names_moved)
     source = replace(source, properties={**before.properties, **progress})
     head = replace(
         head,
@@ -189,6 +179,23 @@ def _taken(
     )
     live.update(effect)
     return commit(snapshot.store, proposal), (counts["parts_added"], counts["parts_removed"])
+
+
+def _known_names(
+    snapshot: Snapshot, source: Source, change: SourceChange, effect: _Effect, head: Head
+) -> dict[str, Any]:
+    """Return the properties that say which names the files hold. Raises ``InvalidInput`` (``SOURCE_LAYOUT``)."""
+    before = source.properties
+    if source.kind != DELTA:
+        bare_names = effect.parts.bare_names if effect.parts else None
+        return known_names(before, bare_names, change.table, all_read=change.names_moved)
+    assert snapshot.head.schema is not None
+    assert head.schema is not None
+    extra = before.get(EXTRA_NAMES, ())
+    if extra and len(effect.removed) == len(snapshot.parts()):  # no file that was known stays
+        extra = ()
+    check_extra_names(snapshot.head.schema, head.schema, source.column_names, extra, source.root)
+    return {EXTRA_NAMES: added_names(extra, effect.parts.extra_names if effect.parts else ())}
 
 
 def _check_padding(before: Schema, after: Schema, root: str) -> None:

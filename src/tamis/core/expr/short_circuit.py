@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Evaluated, Mask, boolean_flags, full_length, is_false, is_true, null_where
 from tamis.core.expr.dictionary_values import evaluated_by_dictionary
-from tamis.core.expr.evaluate import Batch, evaluate_any
+from tamis.core.expr.evaluate import Batch, evaluate_any, filter_mask
 from tamis.core.expr.leg_costs import LegCost, gathering_nanos
+from tamis.core.expr.malformed_texts import MESSAGE
 from tamis.core.expr.tree import Call, Expr, column_paths
 from tamis.cost_model import COSTS
 from tamis.world import world
@@ -46,7 +47,7 @@ class ShortCircuit:
     """
 
     def __init__(self, conjuncts: Sequence[Expr], now_micros: int | None, can_fail: CanFail) -> None:
-        self._now, self._can_fail = now_micros, can_fail
+        self._conjuncts, self._now, self._can_fail = tuple(conjuncts), now_micros, can_fail
         self._inner: dict[int, tuple[Call, Legs]] = {}
         self.legs = Legs(conjuncts, can_fail, conjunction=True, null_stops=True)
 
@@ -59,6 +60,8 @@ class ShortCircuit:
         if not self.legs.costs:
             return np.ones(length, bool), np.zeros(length, bool), None
         out = self.legs.run(batch, length, self._eval)
+        if out.failed is not None and out.error == MESSAGE:  # legs that never fail may have changed places
+            return filter_mask(self._conjuncts, batch, length, now_micros=self._now)
         failed = np.zeros(length, bool) if out.failed is None else out.failed
         keep = boolean_flags(out.values)
         return keep if out.failed is None else keep & ~failed, failed, out.error
