@@ -65,21 +65,34 @@ def test_a_table_is_read_as_it_grows(lake: Any, tmp_path: Path) -> None:
         drain(lake, tmp_path / "f", maxFilesPerTrigger="many")
 
 
-def follow(lake: Any, checkpoint: Path, shape: Callable[[Any], Any], mode: str = "append") -> list[tuple[Any, ...]]:
-    """The rows of a query that runs while a column is dropped and rows come: those of every micro-batch, in order.
+Change = Callable[[tamis.Table], Any]
+
+
+def drop_column(table: tamis.Table) -> None:
+    table.alter().drop_column("gone").commit()
+    table.append(pa.table({"id": [7]}))
+
+
+def drop_not_null(table: tamis.Table) -> None:
+    table.alter().drop_not_null("gone").commit()
+    table.append(pa.table({"id": [7], "gone": pa.array([None], pa.int64())}))
+
+
+def follow(
+    lake: Any, checkpoint: Path, shape: Callable[[Any], Any], mode: str = "append", change: Change = drop_column
+) -> list[tuple[Any, ...]]:
+    """The rows of a query that runs while a column changes and rows come: those of every micro-batch, in order.
 
     Raises what ends the query.
     """
-    lake.sql("CREATE TABLE lake.db.t (id LONG, gone LONG) USING tamis")
+    lake.sql("CREATE TABLE lake.db.t (id LONG, gone LONG NOT NULL) USING tamis")
     lake.sql("INSERT INTO lake.db.t SELECT id, id FROM range(5)")
     seen: list[tuple[Any, ...]] = []
 
     def take(df: Any, epoch: int) -> None:
         seen.extend(sorted(tuple(row) for row in df.collect()))
         if epoch == 0:
-            held = tamis.open(lake.folder / "db" / "t")
-            held.alter().drop_column("gone").commit()
-            held.append(pa.table({"id": [7]}))
+            change(tamis.open(lake.folder / "db" / "t"))
 
     stream = shape(lake.spark.readStream.table(f"{lake.name}.db.t")).writeStream.outputMode(mode).foreachBatch(take)
     query = stream.option("checkpointLocation", str(checkpoint)).trigger(processingTime="0 seconds").start()
@@ -123,3 +136,14 @@ def test_a_dropped_column_does_not_fence_other_queries(
     lake: Any, tmp_path: Path, shape: Callable[[Any], Any], mode: str, rows: list[tuple[Any, ...]]
 ) -> None:
     assert follow(lake, tmp_path / "c", shape, mode) == rows
+
+
+def test_a_column_that_may_be_null_now_fences_the_queries_that_read_it(lake: Any, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="FENCED_TIGHTEN"):
+        follow(lake, tmp_path / "c", lambda stream: stream, change=drop_not_null)
+    assert drain(lake, tmp_path / "c") == [[7]], "under the new schema it goes on"
+
+
+def test_a_column_that_may_be_null_now_does_not_fence_other_queries(lake: Any, tmp_path: Path) -> None:
+    seen = follow(lake, tmp_path / "c", lambda stream: stream.select("id"), change=drop_not_null)
+    assert seen == [(0,), (1,), (2,), (3,), (4,), (7,)]
