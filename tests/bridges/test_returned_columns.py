@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,9 @@ from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, SetCu
 from pyiceberg.types import StringType
 
 import tamis
-from tamis.bridges.sources.iceberg_changes import adopted_iceberg
-from tamis.bridges.sources.iceberg_columns import BARE_NAMES, KnownColumns
-from tamis.bridges.sources.iceberg_metadata import IcebergOptions
+from tamis.bridges.sources.iceberg_columns import BARE_NAMES, NAME_MAPPING, KnownColumns
 from tamis.errors import CorruptData, InvalidInput
+from tamis.storage.commit_log import Operation, Proposal, commit
 from tests.bridges import iceberg_tables as ice
 
 MAPPING = "schema.name-mapping.default"
@@ -68,9 +68,8 @@ class Followed:
         self.source.refresh()
 
     def map_names(self, mapping: dict[int, list[str]]) -> None:
-        names = [{"field-id": i, "names": known} for i, known in mapping.items()]
         with self.source.transaction() as change:
-            change.set_properties({MAPPING: json.dumps(names)})
+            change.set_properties({MAPPING: mapping_text(mapping)})
         self.source.refresh()
 
     def check(self, *filters: str) -> list[dict[str, Any]]:
@@ -192,6 +191,7 @@ def test_a_table_in_which_an_older_release_took_it_says_so(tmp_path: Path, monke
     with monkeypatch.context() as older:
         older.setattr(KnownColumns, "is_stale", lambda *_: False)
         followed.sync()
+        followed.append({"k": 4, "c": "d"})
     assert followed.table.scan("c IS NULL").count() == 1, "its parts are of the schema before and of that without it"
     with pytest.raises(InvalidInput, match="SOURCE_LAYOUT") as caught:
         followed.sync()
@@ -204,18 +204,28 @@ def test_a_table_in_which_an_older_release_took_it_says_so(tmp_path: Path, monke
 # Files without field ids
 
 
-def bare(folder: Path, mapping: dict[int, list[str]] | None = None) -> Followed:
-    """A table over a file without field ids; PyIceberg maps its columns by their names."""
-    source = ice.catalog(folder).create_table("n.t", pa.schema([("k", pa.int64()), ("c", pa.string())]))
-    place = folder / "warehouse" / "n" / "t" / "data"
-    place.mkdir(parents=True, exist_ok=True)
-    pq.write_table(DATA, place / "x.parquet")
-    source.add_files([f"file://{place}/x.parquet"])
+def mapping_text(mapping: dict[int, list[str]]) -> str:
+    return json.dumps([{"field-id": i, "names": names} for i, names in mapping.items()])
+
+
+def bare_source(folder: Path, mapping: dict[int, list[str]] | None = None, column: str = "c") -> Any:
+    """A table over a file without field ids, in which the column is ``c``; PyIceberg maps columns by their names."""
+    source = ice.catalog(folder).create_table("n.t", pa.schema([("k", pa.int64()), (column, pa.string())]))
+    place = folder / "warehouse" / "n" / "t" / "data" / "x.parquet"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(DATA.rename_columns(["k", column]), place)
+    size = place.stat().st_size
+    source.add_files([place.as_uri()])
+    pq.write_table(DATA, place)
+    assert place.stat().st_size == size, "the metadata says the size"
     if mapping is not None:
-        names = [{"field-id": i, "names": known} for i, known in mapping.items()]
         with source.transaction() as change:
-            change.set_properties({MAPPING: json.dumps(names)})
-    return Followed(folder, source)
+            change.set_properties({MAPPING: mapping_text(mapping)})
+    return source
+
+
+def bare(folder: Path, mapping: dict[int, list[str]] | None = None) -> Followed:
+    return Followed(folder, bare_source(folder, mapping))
 
 
 ABSENT = {1: ["k"]}
@@ -287,20 +297,100 @@ def test_a_new_column_of_a_new_name_takes_no_bare_file_again(tmp_path: Path) -> 
     assert set(parts) < set(followed.table.snapshot.parts()["part_id"].to_pylist())
 
 
-def test_names_that_an_older_release_did_not_record_are_read_once_more(tmp_path: Path) -> None:
-    followed = bare(tmp_path, WRONG)
-    known = KnownColumns.of(followed.table.snapshot.head.sources[-1], followed.table.snapshot.head)
-    assert known.is_recorded
-    assert known.bare_names == frozenset({"c"}), "the column c is looked for as x"
-    source = followed.table.snapshot.head.sources[-1]
-    left = {name: value for name, value in source.properties.items() if name != BARE_NAMES}
-    older = type(source)(
-        source.source_id, source.kind, source.root, dict(source.column_names), source.by_field_id, left
+def as_by_an_older_release(followed: Followed) -> None:
+    """Leave out what older releases did not record of the columns of the source."""
+    snapshot = followed.table.snapshot
+    source = snapshot.head.sources[-1]
+    left = {name: value for name, value in source.properties.items() if name not in {BARE_NAMES, NAME_MAPPING}}
+    head = replace(
+        snapshot.head,
+        sources=(replace(source, properties=left),),
+        highest_column_id=max(snapshot.head.schemas[-1].paths),
     )
-    unknown = KnownColumns.of(older, followed.table.snapshot.head)
-    now, _ = adopted_iceberg(str(ice.metadata_of(followed.source)), IcebergOptions())
-    assert not known.is_stale(now)
-    assert unknown.is_stale(now)
+    proposal = Proposal(
+        Operation("sync"),
+        read_version=snapshot.version,
+        read_operation_id=snapshot.commit.operation_id,
+        head=head,
+        follows=True,
+        table_id=head.table_id,
+    )
+    commit(snapshot.store, proposal)
+
+
+@pytest.mark.parametrize("skip_history", [True, False])
+def test_a_column_dropped_before_an_older_release_adopted_comes_back(tmp_path: Path, skip_history: bool) -> None:
+    source = made(tmp_path, DATA)
+    with source.update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("c")
+    followed = Followed(tmp_path, source)
+    as_by_an_older_release(followed)
+    followed.set_schema(0)
+    followed.sync(skip_history=skip_history)
+    followed.check("c = 'a'")
+
+
+@pytest.mark.parametrize(("first", "then"), [(WRONG, RIGHT), (ABSENT, RIGHT), (WRONG, None)])
+def test_a_mapping_changes_that_an_older_release_did_not_record(
+    tmp_path: Path, first: dict[int, list[str]], then: dict[int, list[str]] | None
+) -> None:
+    followed = bare(tmp_path, first)
+    as_by_an_older_release(followed)
+    if then is None:
+        with followed.source.transaction() as change:
+            change.remove_properties(MAPPING)
+    else:
+        followed.map_names(then)
+    followed.append({"k": 3, "c": "c"})
+    followed.sync()
+    fresh = followed.adopt("fresh", follow=False)
+    for text in ("c = 'a'", "c IS NULL", "c IS NOT NULL", "k > 0"):
+        assert ordered(followed.table.scan(text).to_arrow()) == ordered(fresh.scan(text).to_arrow()), text
+
+
+def test_a_table_of_bare_and_other_files_has_bare_ones(tmp_path: Path) -> None:
+    """Files of the same columns, with and without ids, are not taken for one kind."""
+    source = bare_source(tmp_path, WRONG)
+    source.append(pa.Table.from_pylist([{"k": 3, "c": "c"}], source.schema().as_arrow()))
+    followed = Followed(tmp_path, source)
+    followed.map_names(RIGHT)
+    followed.sync()
+    assert [row["c"] for row in followed.check("c = 'a'", "c = 'c'")] == ["a", "b", "c"]
+
+
+def test_columns_of_one_name_and_two_ids_are_two(tmp_path: Path) -> None:
+    source = made(tmp_path, DATA)
+    with source.update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("c")
+    with source.update_schema() as update:
+        update.add_column("c", StringType())
+    source.append(pa.Table.from_pylist([{"k": 3, "c": "n"}, {"k": 4, "c": "x"}], source.schema().as_arrow()))
+    followed = Followed(tmp_path, source)
+    assert [row["c"] for row in followed.check("c IS NOT NULL", "c = 'a'", "c = 'n'")] == [None, None, "n", "x"]
+
+
+@pytest.mark.parametrize("mapping", [{1: ["k"], 2: ["x"]}, {1: ["k"]}])
+def test_a_column_comes_back_under_another_mapping(tmp_path: Path, mapping: dict[int, list[str]]) -> None:
+    followed = bare(tmp_path, RIGHT)
+    followed.change_schema(lambda update: update.delete_column("c"))
+    followed.sync()
+    followed.map_names(mapping)
+    followed.set_schema(0)
+    followed.sync()
+    fresh = followed.adopt("fresh", follow=False)
+    for text in ("c IS NULL", "c = 'a'", "c IS NOT NULL"):
+        assert followed.table.scan(text).count() == fresh.scan(text).count(), text
+
+
+def test_a_name_that_a_dropped_column_was_mapped_to_comes_to_mean_another(tmp_path: Path) -> None:
+    followed = Followed(tmp_path, bare_source(tmp_path, RIGHT, column="d"))
+    followed.change_schema(lambda update: update.delete_column("d"))
+    followed.map_names({1: ["k"]})
+    followed.sync()
+    followed.change_schema(lambda update: update.add_column("e", StringType()))
+    followed.map_names({1: ["k"], 3: ["c"]})
+    followed.sync()
+    followed.check("e = 'a'", "e IS NULL")
 
 
 # Metadata

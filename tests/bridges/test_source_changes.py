@@ -69,7 +69,9 @@ def test_commits_of_delta(tmp_path_factory: pytest.TempPathFactory, names: list[
 
 def columns_of(table: SourceTable, schema: Schema | None = None) -> KnownColumns:
     """What a table that adopted ``table`` knows of its columns, once it has ``schema``."""
-    return KnownColumns(schema or table.schema, (), table.highest_column_id, {}, None, is_recorded=True)
+    return KnownColumns(
+        schema or table.schema, (), table.highest_column_id, {}, None, is_recorded=True, column_names={}
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records")

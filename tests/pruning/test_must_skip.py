@@ -203,3 +203,11 @@ def test_must_skip(text: str, none: str, every: str) -> None:
     conjuncts = expr.conjuncts_of(expr.parse_predicate(text, SCHEMA))
     decision = decide(conjuncts, RowsEvidence(SCHEMA, PIECES), now=now, strict=True)
     assert (int(decision.none.sum()), int(decision.all.sum())) == (int(none), int(every)), decision.why
+
+
+@pytest.mark.parametrize("count", ["'a'", "true", "1.5", "1.5D", "3L", "l", "x", "NULL"])
+def test_intervals_of_other_than_integers_are_left_to_spark(count: str) -> None:
+    """Spark casts or refuses them; a text must not be repeated as often as a day has microseconds."""
+    predicate = expr.parse_predicate(f"ts + make_dt_interval({count}) > TIMESTAMP'2024-12-01 00:00:00'", SCHEMA)
+    assert not expr.is_supported(predicate)
+    assert not decide((predicate,), RowsEvidence(SCHEMA, PIECES), now=None, strict=True).none.any()

@@ -8,13 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.spark.conftest import Lake
 
 import tamis
 from tamis.core.expr import Call, evaluate, parse_predicate
-from tamis.core.expr.malformed_texts import is_malformed, malformed_rows
+from tamis.core.expr.malformed_texts import is_malformed, malformed_flags, malformed_rows
 from tamis.core.types import STRING, Field, Schema
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, SchemaMismatch
 
 MIXED = ["636166E9", "63616665", "E9", "FF0010", "C3A9", "6361FF66", "F09F98", "C3", "41C328", "7B2261223A22E9227D",
          "7B2261223A317D", "", "EDA080", "C080", "20E920", "32303234E9", "31E9", "31", "E961"]  # fmt: skip
@@ -22,6 +24,7 @@ PARTS: dict[str, list[str | None]] = {
     "one value": ["636166E9"] * 5,
     "one value and NULL": ["E9"] * 3 + [None],
     "a common beginning": ["636166E961", "636166E962", "636166E9E9", "6361666A"],
+    "between others": ["636166", "636166E978", "636166EEA880"],
     "mixed": [*MIXED],
     "longer than bounds": ["61" * 60 + "E9" * 7 + text for text in MIXED],
     "few values": ["E9", "61", "C3"] * 4,
@@ -38,7 +41,8 @@ FILTERS = [
     "octet_length({}) = 4", "try_cast({} AS INT) = 1", "try_cast({} AS DOUBLE) IS NULL", "get_json_object({}, '$.a') IS NOT NULL",
     "from_json({}, 'a STRING').a IS NOT NULL", "coalesce({}, 'q') LIKE 'caf_'", "CASE WHEN k % 2 = 0 THEN length({}) ELSE 4 END = 4",
     "length({}) = 4 OR k = 3", "k > 5 AND length({}) <> 4", "NOT (length({}) = 4)", "(length({}) = 4) IS NULL", "repeat({}, 2) LIKE 'cafe%'",
-    "{} LIKE '%f%' AND length({}) > 0",
+    "{} LIKE '%f%' AND length({}) > 0", "{} LIKE 'caf\ufffd_'", "NOT ({} LIKE 'caf\ufffd_')", "{} LIKE 'caf\ufffd%'", "{} RLIKE '^caf\ufffd'", "{} RLIKE '\ufffd'",
+    "contains({}, '\ufffd')", "startswith({}, '\ufffd')", "upper({}) = 'CAF\ufffd'",
 ]  # fmt: skip
 NESTED = ["length(st.x) = 4", "upper(ar[0]) LIKE 'CAF%'", "m['a'] LIKE 'caf_'", "exists(ar, e -> length(e) = 4)", "array_contains(ar, CAST(X'E9' AS STRING))"]  # fmt: skip
 
@@ -66,7 +70,7 @@ def texts(lake: Lake, tmp_path: Path) -> Iterator[tuple[Lake, Any]]:
     plain.unpersist()
 
 
-@pytest.mark.parametrize("lazy", ["on", "off"])
+@pytest.mark.parametrize("lazy", ["on", "off", "native"])
 def test_filters_give_the_rows_of_plain_parquet(texts: tuple[Lake, Any], lazy: str) -> None:
     lake, plain = texts
     lake.spark.conf.set("tamis.read.lazy", lazy)
@@ -136,3 +140,28 @@ def test_one_malformed_byte_is_seen_wherever_it_is(kind: pa.DataType) -> None:
             assert not is_malformed(texts_of(b"\xe9", b"a" * length, b"\xe9").cast(kind, safe=False).slice(1, 1))
     assert not is_malformed(pa.array([], kind))
     assert not is_malformed(pa.nulls(3, kind))
+
+
+PIECES = [b"a", b"\xc3\xa9", b"\xe2\x82\xac", b"\xf0\x9f\x98\x80", b"\xe9", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\x80", b"\xbf",
+          b"\xc0\x80", b"\xed\xa0\x80", b"\xe0\x80\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf5", b"\xff", b""]  # fmt: skip
+
+
+@given(
+    st.lists(st.none() | st.lists(st.sampled_from(PIECES), max_size=5).map(b"".join), min_size=1, max_size=12),
+    st.integers(0, 3),
+)
+def test_malformed_rows_are_those_that_python_does_not_decode(texts: list[bytes | None], start: int) -> None:
+    array = texts_of(*texts)
+    found = [text is not None and text != text.decode(errors="ignore").encode() for text in texts]
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        piece, expected = array.cast(kind, safe=False).slice(start), found[start:]
+        assert is_malformed(piece) == any(expected)
+        if any(expected):
+            assert malformed_flags(piece).tolist() == expected
+
+
+def test_a_check_says_which_text_fails(tmp_path: Path) -> None:
+    table = tamis.create(tmp_path / "t", pa.schema([("s", pa.string())]))
+    table.alter().add_check("short", "length(s) < 10").commit()
+    with pytest.raises(SchemaMismatch, match="MALFORMED_TEXT"):
+        table.append(pa.table({"s": texts_of(b"a", b"caf\xe9")}))

@@ -21,7 +21,13 @@ from tamis.errors import CorruptData, InvalidInput, NotFound
 from tamis.storage.commit_log import Source
 from tamis.storage.commit_log.deletion_vectors import read_bitmap
 from tamis.storage.files.constant_columns import constant_columns
-from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names, names_beyond
+from tamis.storage.files.parquet.foreign_columns import (
+    ForeignLayout,
+    field_names,
+    file_kind,
+    foreign_names,
+    names_beyond,
+)
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.relative_paths import OUTSIDE
@@ -41,7 +47,7 @@ class ExternalParts:
     extra_names: frozenset[tuple[str, ...]] = frozenset()
     """The names that files hold and the schema lacks, without what is below them."""
     bare_names: frozenset[str] | None = None
-    """The last parts of ``extra_names`` of files that are read by name; None: all were read by field ids."""
+    """All names in files that are read by name; None: all were read by field ids."""
 
 
 def external_parts(store: Store, table: SourceTable, source: Source, schema: Schema | None = None) -> ExternalParts:
@@ -178,7 +184,7 @@ def _check_rows(footers: Sequence[SourceFooter], rows: Sequence[int | None]) -> 
 def _check_columns(
     footers: Sequence[SourceFooter], schema: Schema, source: Source, constants: Sequence[str | None]
 ) -> tuple[frozenset[tuple[str, ...]], frozenset[str] | None]:
-    """Check each kind of file once; return the names that the schema lacks, of all files and of those without ids.
+    """Check each kind of file once; return the names that the schema lacks, and those in files without ids.
 
     What a file holds of a column that is constant is never read.
     """
@@ -189,13 +195,12 @@ def _check_columns(
         bare = footer.schema.remove_metadata()
         physical = footer.metadata.schema
         given = frozenset(constant_columns(text, schema))
-        kind = (bare, given, tuple(physical.column(at).physical_type for at in range(len(physical))))
+        kind = (file_kind(bare), given, tuple(physical.column(at).physical_type for at in range(len(physical))))
         if kind not in seen:
             seen.add(kind)
             names = foreign_names(source, schema, bare)
             check_readable(footer, ForeignLayout(bare, schema, names), schema, given)
-            beyond = set(names_beyond(list(bare), schema.fields, names))
-            extra |= beyond
+            extra.update(names_beyond(list(bare), schema.fields, names))
             if not names.by_id:
-                bare_names = (bare_names or set()) | {path[-1] for path in beyond}
+                bare_names = (bare_names or set()) | set(field_names(bare))
     return frozenset(extra), None if bare_names is None else frozenset(bare_names)

@@ -9,7 +9,7 @@ from typing import Any
 from tamis.bridges.adoption.source_sync import POSITION, REMOVED_UNTIL, SOURCE_VERSION
 from tamis.bridges.sources.delta_changes import DeltaPosition, adopted_delta, delta_changes
 from tamis.bridges.sources.delta_source import DeltaOptions, read_delta
-from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_iceberg, iceberg_changes
+from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_iceberg, iceberg_changes, whole_change
 from tamis.bridges.sources.iceberg_columns import KnownColumns
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_source import read_iceberg
@@ -117,8 +117,11 @@ def newest_version(
         return SourceChange(table, whole=True, may_restore=True), at.to_json()
     found, position = adopted_iceberg(place, _iceberg_options(storage, reading), ref=reading.get("ref"))
     IcebergPosition.from_json(source.properties[POSITION]).check_same_table(position, place)
-    moved = KnownColumns.of(source, head).names_moved(found)
-    return SourceChange(found, whole=True, may_restore=True, names_moved=moved), position.to_json()
+    known = KnownColumns.of(source, head)
+    change = whole_change(found, known)
+    if not known.is_recorded:  # an older release did not look at what the files hold
+        change = replace(change, names_moved=True)
+    return change, position.to_json()
 
 
 def _delta_options(storage: Mapping[str, Any], given: Mapping[str, Any]) -> DeltaOptions:

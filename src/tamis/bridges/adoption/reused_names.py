@@ -8,10 +8,6 @@ NULL in older files that hold its name. In Iceberg, a dropped column may come ba
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
 
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
@@ -20,7 +16,6 @@ EXTRA_NAMES = "extra_names"
 """The property of a followed Delta source that lists the names that files held, and the schema lacked at that time."""
 
 Path = tuple[str, ...]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def added_names(known: Iterable[Sequence[str]], more: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -43,17 +38,17 @@ def reused_schemas(schema: Schema, older: Iterable[Schema], names: Mapping[int, 
     return found
 
 
-def lacks_returned(parts: pa.Table, schemas: Sequence[Schema], returned: frozenset[int]) -> Bools:
-    """Return which parts were taken under a schema without a column of the newest one that their files may hold.
+def schemas_without_returned(schemas: Sequence[Schema], returned: frozenset[int]) -> list[int]:
+    """Return the schemas that lack a column of the newest one which files that were taken under them may hold.
 
-    Such a column is one of ``returned``, or a schema before that of the part had it.
+    Such a column is one of ``returned``, or an earlier schema had it.
     """
     newest, seen, stale = schemas[-1].paths.keys(), set(returned), list[int]()
     for schema in schemas[:-1]:
         if not seen.isdisjoint(newest - schema.paths.keys()):
             stale.append(schema.schema_id)
         seen |= schema.paths.keys()
-    return np.isin(parts["schema_id"].to_numpy(), np.array(stale, np.int64))
+    return stale
 
 
 def check_extra_names(

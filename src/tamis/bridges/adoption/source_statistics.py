@@ -16,7 +16,7 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import sortable_array
 from tamis.storage.commit_log import Source
 from tamis.storage.files.constant_columns import constant_columns, constant_statistics
-from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
+from tamis.storage.files.parquet.foreign_columns import ForeignLayout, file_kind, foreign_names
 from tamis.storage.files.parquet.foreign_statistics import BoundedLeaf, Raw, bounded_leaves, bounds_of, raw_statistics
 from tamis.storage.files.parquet.legacy_calendar import legacy_calendar
 
@@ -43,16 +43,17 @@ def footer_statistics(
     """Return statistics columns of the columns ``ids``, one row per file; what no footer vouches for is NULL."""
     columns: dict[tuple[int, pa.DataType, bool, bool], _Column] = {}
     lacking: dict[int, list[int]] = {}
-    layouts: dict[pa.Schema, ForeignLayout] = {}
+    layouts: dict[bytes, ForeignLayout] = {}
     kinds: dict[tuple[object, ...], list[BoundedLeaf]] = {}
     given = [frozenset(constant_columns(text, schema)) for text in constants]
     for at, footer in enumerate(footers):
         bare = footer.schema.remove_metadata()
-        layout = layouts.get(bare)
+        columns_of_file = file_kind(bare)
+        layout = layouts.get(columns_of_file)
         if layout is None:
-            layout = layouts[bare] = ForeignLayout(bare, schema, foreign_names(source, schema, bare))
+            layout = layouts[columns_of_file] = ForeignLayout(bare, schema, foreign_names(source, schema, bare))
         calendar = legacy_calendar(footer.metadata.metadata)
-        kind = (bare, footer.metadata.created_by, calendar, tuple(_physical(footer)))
+        kind = (columns_of_file, footer.metadata.created_by, calendar, tuple(_physical(footer)))
         leaves = kinds.get(kind)
         if leaves is None:
             leaves = kinds[kind] = bounded_leaves(footer.metadata, layout, schema, calendar, ids)

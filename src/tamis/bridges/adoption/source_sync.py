@@ -20,9 +20,9 @@ from tamis.bridges.adoption.reused_names import (
     EXTRA_NAMES,
     added_names,
     check_extra_names,
-    lacks_returned,
     reused_name_error,
     reused_schemas,
+    schemas_without_returned,
 )
 from tamis.bridges.sources.iceberg_columns import known_names
 from tamis.bridges.sources.iceberg_metadata import metadata_damaged
@@ -133,6 +133,8 @@ def _taken(
     ``first`` says that it is the first one of this synchronization.
     """
     before = followed_source(snapshot.head, snapshot.store.url)
+    if first and not change.whole:
+        _check_returned(snapshot, before)
     head = _evolved(snapshot.head, change.table.schema, before.root)
     names = dict(change.table.column_names)
     if not change.names_moved:  # older files keep the names under which they were taken
@@ -235,7 +237,10 @@ def _check_live_names(snapshot: Snapshot, names: Mapping[int, str], removed: Seq
 
 def _check_returned(snapshot: Snapshot, source: Source) -> None:
     """Raise ``InvalidInput`` (``SOURCE_LAYOUT``) if parts lack a column of Iceberg that was dropped and came back."""
-    if source.kind == ICEBERG and lacks_returned(snapshot.parts(), snapshot.head.schemas, frozenset()).any():
+    if source.kind != ICEBERG:
+        return
+    stale = schemas_without_returned(snapshot.head.schemas, frozenset())
+    if stale and not set(stale).isdisjoint(pc.unique(snapshot.parts()["schema_id"]).to_pylist()):
         raise InvalidInput(
             f"A dropped column of the source {source.root} came back, and older files were not read again.",
             code="SOURCE_LAYOUT",
@@ -294,7 +299,8 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
     parts = live.take(pa.array(places))
     moved = _other_constants(change, parts, files.filter(pa.array(known)))
     if change.table.kind == ICEBERG:
-        moved |= change.names_moved | lacks_returned(parts, head.schemas, _returned(snapshot.head, head))
+        stale = schemas_without_returned(head.schemas, change.returned)
+        moved |= change.names_moved | np.isin(parts["schema_id"].to_numpy(), np.array(stale, np.int64))
     deleted: dict[str, bytes] = {}
     again = np.zeros(len(known), np.bool_)
     replaced: list[int] = []
@@ -322,14 +328,6 @@ def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: He
         deleted,
         max(pc.max(one["modified_micros"]).as_py() or 0 for one in (lost, cut)),
     )
-
-
-def _returned(before: Head, after: Head) -> frozenset[int]:
-    """Return the columns that ``after`` has and ``before`` lacks, and that files may have held before."""
-    assert before.schema is not None
-    assert after.schema is not None
-    fresh = (i for i in after.schema.paths if i not in before.schema.paths)
-    return frozenset(i for i in fresh if i <= before.highest_column_id)
 
 
 def _other_constants(change: SourceChange, live: pa.Table, files: pa.Table) -> Bools:

@@ -67,7 +67,7 @@ def iceberg_changes(
     columns = entries_source(metadata, None, Entries())
     if position.snapshot is not None and known.is_stale(columns):
         again = snapshot_source(metadata, _last(metadata, position, source), historic=False)
-        yield SourceChange(again, whole=True, may_restore=True, names_moved=known.names_moved(columns)), position
+        yield whole_change(again, known), position
         schema = again.schema
     for snapshot in newer:
         identifier = int(snapshot["snapshot-id"])
@@ -78,6 +78,12 @@ def iceberg_changes(
     now = entries_source(metadata, last, Entries())
     if now.schema.fields != schema.fields:
         yield SourceChange(now), position
+
+
+def whole_change(table: SourceTable, known: KnownColumns) -> SourceChange:
+    """Return a version with all of its files, and what they may hold otherwise than the table knows."""
+    returned, moved = known.returned_ids(table.schema), known.names_moved(table)
+    return SourceChange(table, whole=True, may_restore=True, returned=returned, names_moved=moved)
 
 
 def _last(metadata: IcebergMetadata, position: IcebergPosition, source: str) -> dict[str, Any]:

@@ -19,9 +19,9 @@ NAME_MAPPING = "name_mapping"
 """The property of a followed source that has the name mapping by which files without field ids were read."""
 
 BARE_NAMES = "bare_names"
-"""The property of a followed source that lists names which files without field ids held and no column had.
+"""The property of a followed source that lists the names of all fields that files without field ids held.
 
-None: all files had ids. Sources that were adopted by older releases lack the property.
+None: there was no such file. Sources that older releases adopted lack the property.
 """
 
 Mapped = Mapping[int, tuple[str, ...]]
@@ -39,7 +39,9 @@ class KnownColumns:
     bare_names: frozenset[str] | None
     """As in ``BARE_NAMES``."""
     is_recorded: bool
-    """Whether the mapping and the names are known."""
+    """Whether the release that took the files recorded the highest id, the mapping and the names."""
+    column_names: Mapping[int, str]
+    """As in ``Source``."""
 
     @staticmethod
     def of(source: Source, head: Head) -> KnownColumns:
@@ -52,6 +54,7 @@ class KnownColumns:
             {int(i): tuple(names) for i, names in (source.properties.get(NAME_MAPPING) or {}).items()},
             None if held is None else frozenset(held),
             BARE_NAMES in source.properties,
+            source.column_names,
         )
 
     def is_stale(self, now: SourceTable) -> bool:
@@ -60,32 +63,25 @@ class KnownColumns:
 
     def returned_ids(self, schema: Schema) -> frozenset[int]:
         """Return the ids of columns that the known schema lacks, and that older files may hold all the same."""
-        return frozenset(i for i in schema.paths if i not in self.schema.paths and i <= self.highest_id)
+        gained = (i for i in schema.paths if i not in self.schema.paths)
+        return frozenset(i for i in gained if i <= self.highest_id or not self.is_recorded)
 
     def names_moved(self, now: SourceTable) -> bool:
         """Return whether a file without ids may hold a column under another name than before."""
-        mapping = now.name_mapping
         if not self.is_recorded:
-            return bool(mapping)
+            return bool(now.name_mapping or self.column_names)
         if self.bare_names is None:
             return False
-        return any(self._moved(i, now.schema, mapping) for i in now.schema.paths)
+        return any(self._moved(i, now.schema, now.name_mapping) for i in now.schema.paths)
 
     def _moved(self, identifier: int, schema: Schema, mapping: Mapped) -> bool:
+        assert self.bare_names is not None
         names = _file_names(identifier, schema, mapping)
         if identifier not in self.schema.by_id:
-            return not names.isdisjoint(self._other_names(identifier))
+            return not names.isdisjoint(self.bare_names) or any(identifier in known.by_id for known in self.older)
         before = _file_names(identifier, self.schema, self.mapping)
         own, was = schema.by_id[identifier].name, self.schema.by_id[identifier].name
         return not before <= names or not names - before <= ({own} if own != was else set())
-
-    def _other_names(self, identifier: int) -> frozenset[str]:
-        """Return the names that files may hold of something else than the column."""
-        assert self.bare_names is not None
-        schemas = (*self.older, self.schema)
-        columns = (f.name for schema in schemas for i, f in schema.by_id.items() if i != identifier)
-        mapped = (name for i, names in self.mapping.items() if i != identifier for name in names)
-        return self.bare_names.union(columns, mapped)
 
 
 def _file_names(identifier: int, schema: Schema, mapping: Mapped) -> set[str]:

@@ -24,6 +24,8 @@ class SourceChange:
     """The source says that its rows are the same as before."""
     may_restore: bool = False
     """Files may be added that an earlier version had."""
+    returned: frozenset[int] = frozenset()
+    """Columns that files which the table has may hold, though its schema lacked them; then the change is ``whole``."""
     names_moved: bool = False
     """Files that the table has may hold columns under other names than before; then the change is ``whole``."""
 

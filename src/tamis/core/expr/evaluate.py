@@ -32,7 +32,7 @@ from tamis.core.expr.calls import make_call
 from tamis.core.expr.functions.cast.cast_text import of_today
 from tamis.core.expr.functions.datetime.clock_columns import now_as
 from tamis.core.expr.functions.nested.element_kernels import any_of, member_positions, member_ranges
-from tamis.core.expr.malformed_texts import MESSAGE, malformed_rows, without_rows
+from tamis.core.expr.malformed_texts import MALFORMED_TEXT, malformed_rows, null_in_rows
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, column_paths
 from tamis.core.expr.unsupported_rows import is_approximate, is_supported, refusal_error
 from tamis.core.types import STRING, TIMESTAMP, Array, DataType
@@ -172,9 +172,9 @@ def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
     if malformed is None:
         out = entry.kernel(call, values)
     else:
-        out = entry.kernel(call, [without_rows(v, malformed) for v in values])
+        out = entry.kernel(call, [null_in_rows(v, malformed) for v in values])
         also = malformed if out.failed is None else malformed | out.failed
-        out = Evaluated(out.values, also, out.error or MESSAGE)
+        out = Evaluated(out.values, also, out.error or MALFORMED_TEXT)
     if failed is None and out.failed is None:
         return out
     mine = out.failed if failed is None else failed if out.failed is None else failed | (out.failed & ~failed)

@@ -8,15 +8,16 @@ and any other evaluation says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import Datum, Mask
+from tamis.core.expr.arrow_values import Datum, Mask, null_mask
 from tamis.core.expr.tree import Call
 from tamis.core.types import BINARY, String
 
-MESSAGE = "[MALFORMED_TEXT] The text is not UTF-8, so only Spark can tell what it computes of it."
+MALFORMED_TEXT = "[MALFORMED_TEXT] The text is not UTF-8, so only Spark knows the result."
 BYTEWISE = frozenset(
     [
         *("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "is_null", "is_not_null", "greatest", "least"),
@@ -25,6 +26,7 @@ BYTEWISE = frozenset(
     ]
 )
 """Functions whose kernels take texts as bytes, as Spark does."""
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
 
@@ -37,7 +39,7 @@ def malformed_rows(call: Call, values: Sequence[Datum]) -> Mask | None:
     found: Mask | None = None
     for array in values:
         if isinstance(array, pa.Array) and _is_text(array.type) and is_malformed(array):
-            rows = _malformed(array)
+            rows = malformed_flags(array)
             found = rows if found is None else found | rows
     return found
 
@@ -64,7 +66,7 @@ def _is_ascii(texts: pa.Array) -> bool:
     return not np.bitwise_or.reduce(words) & _HIGH_BITS and not (found[words.nbytes :] >> 7).any()
 
 
-def without_rows(array: Datum, rows: Mask) -> Datum:
+def null_in_rows(array: Datum, rows: Mask) -> Datum:
     """Return an argument of texts with NULL in ``rows``; others as they are."""
     if not isinstance(array, pa.Array) or not _is_text(array.type):
         return array
@@ -75,16 +77,48 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _malformed(texts: pa.Array) -> Mask:
-    """Find the malformed texts by halves, as there are usually few."""
-    found, spans = np.zeros(len(texts), bool), [(0, len(texts))]
-    while spans:
-        start, end = spans.pop()
-        if not is_malformed(texts.slice(start, end - start)):
-            continue
-        if end - start == 1:
-            found[start] = True
-        else:
-            middle = (start + end) // 2
-            spans += [(start, middle), (middle, end)]
+def malformed_flags(texts: pa.Array) -> Mask:
+    """Return the texts that are not UTF-8: those with a byte that must not follow the bytes before it."""
+    plain = texts.cast(pa.large_string(), safe=False) if texts.type != pa.large_string() else texts
+    _, offsets, data = plain.buffers()
+    ends = np.frombuffer(offsets, np.int64)[plain.offset : plain.offset + len(plain) + 1]
+    found = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    ends = ends - ends[0]
+    bad = np.concatenate([[0], np.cumsum(_unexpected(found, ends[:-1]))])
+    rows: Mask = bad[ends[1:]] > bad[ends[:-1]]
+    null = null_mask(texts)
+    return rows if null is None else rows & ~null
+
+
+def _unexpected(data: Bytes, starts: np.ndarray[Any, np.dtype[np.int64]]) -> Mask:
+    """Return the bytes at which a sequence of UTF-8 is wrong or ends too early; texts begin at ``starts``."""
+    size = len(data)
+    begins = np.zeros(size + 3, bool)
+    begins[starts[starts < size]] = True
+    begins[size:] = True
+    length = _LENGTHS[data]  # of the character that begins with the byte; 0: none does
+    wanted, bad = np.zeros(size + 3, bool), np.zeros(size, bool)
+    open_ = np.ones(size, bool)
+    for step in (1, 2, 3):  # a character's later bytes belong to the same text
+        open_ &= ~begins[step : step + size]
+        longer = length > step
+        wanted[step : step + size] |= longer & open_
+        bad |= longer & ~open_
+    follows = (data & 0xC0) == 0x80
+    bad |= (follows != wanted[:size]) | ((length == 0) & ~follows)
+    for lead, low, high in _SECOND_BYTES:  # else too long a form, a surrogate, or beyond the last character
+        second = np.flatnonzero(data[:-1] == lead) + 1
+        bad[second] |= (data[second] < low) | (data[second] > high)
+    return bad
+
+
+def _lengths() -> np.ndarray[Any, np.dtype[np.int8]]:
+    found = np.zeros(256, np.int8)
+    for first, end, length in ((0x00, 0x80, 1), (0xC2, 0xE0, 2), (0xE0, 0xF0, 3), (0xF0, 0xF5, 4)):
+        found[first:end] = length
     return found
+
+
+_LENGTHS = _lengths()
+_SECOND_BYTES = ((0xE0, 0xA0, 0xBF), (0xED, 0x80, 0x9F), (0xF0, 0x90, 0xBF), (0xF4, 0x80, 0x8F))
+"""First bytes after which the second one has narrower limits."""

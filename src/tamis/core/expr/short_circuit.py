@@ -23,7 +23,7 @@ from tamis.core.expr.arrow_values import Evaluated, Mask, boolean_flags, full_le
 from tamis.core.expr.dictionary_values import evaluated_by_dictionary
 from tamis.core.expr.evaluate import Batch, evaluate_any, filter_mask
 from tamis.core.expr.leg_costs import LegCost, gathering_nanos
-from tamis.core.expr.malformed_texts import MESSAGE
+from tamis.core.expr.malformed_texts import MALFORMED_TEXT
 from tamis.core.expr.tree import Call, Expr, column_paths
 from tamis.cost_model import COSTS
 from tamis.world import world
@@ -60,7 +60,7 @@ class ShortCircuit:
         if not self.legs.costs:
             return np.ones(length, bool), np.zeros(length, bool), None
         out = self.legs.run(batch, length, self._eval)
-        if out.failed is not None and out.error == MESSAGE:  # legs that never fail may have changed places
+        if out.failed is not None and out.error == MALFORMED_TEXT:  # legs that never fail may have changed places
             return filter_mask(self._conjuncts, batch, length, now_micros=self._now)
         failed = np.zeros(length, bool) if out.failed is None else out.failed
         keep = boolean_flags(out.values)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tamis.core.expr import Call, Expr, Mode, filter_mask, to_sql
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK
+from tamis.core.expr.malformed_texts import MALFORMED_TEXT
 from tamis.errors import InvalidInput
 
 _TRIES = {
@@ -58,7 +59,7 @@ def failure_error(
 
 
 def _remedy(conjunct: Expr, error: str) -> str:
-    if error == LEFT_TO_SPARK:
+    if error in {LEFT_TO_SPARK, MALFORMED_TEXT}:
         return "Run this filter through Spark, or exclude such rows by a condition before it."
     suspects: set[str] = next((names for start, names in _SUSPECTS.items() if error.startswith(start)), set())
     calls = {node.function for node in conjunct.walk() if isinstance(node, Call) and node.mode is Mode.ANSI}

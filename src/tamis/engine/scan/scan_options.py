@@ -193,13 +193,13 @@ def check_places(given: Mapping[str, str], schemas: Sequence[Schema], code: str 
     kind = "Option" if code == "BAD_OPTION" else "Property"
     if why is not None:
         raise InvalidInput(
-            f"{kind} {STATS_KEEP} names {wrong!r}, which has no statistics of its own to keep.",
+            f"{kind} tamis.stats.keep names {wrong!r}, which has no statistics of its own to keep.",
             code=code,
             name=wrong,
             remedy=f"{why[0].upper()}{why[1:]}.",
         )
     raise InvalidInput(
-        f"{kind} {STATS_KEEP} names {wrong!r}, and there is no such column.",
+        f"{kind} tamis.stats.keep names {wrong!r}, and there is no such column.",
         code=code,
         name=wrong,
         remedy="Columns are: "

@@ -87,7 +87,7 @@ class EndedScan:
 
     @staticmethod
     def of_line(line: str) -> EndedScan:
-        execution, key, rows, in_plan, nanos, millis, keyed, begun, error = line.split(" ")
+        execution, key, rows, in_plan, nanos, millis, keyed, begun, error = line.split(" ", 8)
         return EndedScan(
             execution=execution,
             key=key,

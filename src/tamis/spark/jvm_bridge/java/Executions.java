@@ -189,7 +189,7 @@ public final class Executions extends SparkListener {
             Matcher raised = at.getMessage() == null ? null : RAISED.matcher(at.getMessage());
             if (raised != null && raised.find()) return raised.group(1);
         }
-        return found == null ? error.getClass().getSimpleName() : found;
+        return found == null ? error.getClass().getName().replaceAll(".*\\.", "") : found;
     }
 
     /**

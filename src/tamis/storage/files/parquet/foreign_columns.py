@@ -7,7 +7,7 @@ Names are those of Spark: where a file has no column of the exact name, the only
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -149,6 +149,19 @@ def _paths(f: pa.Field, known: Field | None, above: tuple[int, ...], names: Fore
         yield from _paths(kind.value_field, element, path, names)
     else:
         yield path, path[-1], f
+
+
+def field_names(fields: Iterable[pa.Field]) -> Iterator[str]:
+    """Yield the names of fields at any depth."""
+    for f in fields:
+        yield f.name
+        if pa.types.is_nested(f.type):
+            yield from field_names(f.type.field(at) for at in range(f.type.num_fields))
+
+
+def file_kind(schema: pa.Schema) -> bytes:
+    """Return a key of a file's columns and their field ids, which the equality of Arrow's schemas ignores."""
+    return bytes(schema.remove_metadata().serialize().to_pybytes())
 
 
 def is_listed(kind: pa.DataType) -> bool:

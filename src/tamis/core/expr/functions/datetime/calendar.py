@@ -203,7 +203,7 @@ def _add_units(unit: str, count: Expr, time: Expr, zone_name: str | None) -> Exp
     """Return ``time`` moved by a number of units that depends on the row. An overflow is an error in either mode."""
     if unit not in {"day", "week"} and time.type == TIMESTAMP:  # elapsed time, not calendar days
         micros = make_call("multiply", Literal(LONG, _UNITS[unit]), implicit_cast(count, LONG, Mode.ANSI, zone_name))
-        return make_call("timestamp_micros", make_call("add", make_call("unix_micros", time), micros))
+        return make_call("timestamp_micros", make_call("add", micros, make_call("unix_micros", time)))
     interval = make_call("interval_multiply", Literal(DayTimeInterval(), _UNITS[unit]), count)
     return make_call("timestamp_add", time, interval, zone=zone_name)
 

@@ -26,6 +26,7 @@ from tamis.core.expr.time_zones import DAY, SECOND
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BYTE, INTEGER, INTEGRAL, LONG, SHORT, DayTimeInterval, Decimal
 
+_INTS = (BYTE, SHORT, INTEGER)
 _SECONDS = Decimal(18, 6)
 """The type of ``make_dt_interval``'s seconds."""
 
@@ -105,27 +106,27 @@ def _made_of_numbers(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Ex
     """
     if len(args) > 4:
         return None
-    constant, terms = 0, list[Expr]()
-    for size, count in zip((DAY, HOUR, MINUTE, SECOND), args, strict=False):
-        whole = _without_decimals(count)
-        if isinstance(whole, Literal) and whole.value is not None:
-            micros = whole.value * size
-            if micros != int(micros):
-                return None
-            constant += int(micros)
-        elif whole.type in (BYTE, SHORT, INTEGER):
-            terms.append(make_call("interval_multiply", Literal(DayTimeInterval(), size), whole, mode=mode, zone=zone))
-        else:
-            return None
-    if not LIMITS[LONG][0] <= constant <= LIMITS[LONG][1]:
+    units = [*zip((DAY, HOUR, MINUTE, SECOND), args, strict=False)]
+    terms = [_units_of(size, count, mode, zone) for size, count in (*units[3:], *units[:3])]  # as Spark adds them
+    if not terms:
+        return Literal(DayTimeInterval(), 0)
+    return None if None in terms else reduce(lambda a, b: make_call("add", a, b), [t for t in terms if t is not None])
+
+
+def _units_of(size: int, count: Expr, mode: Mode, zone: str | None) -> Expr | None:
+    """Return ``count`` units of ``size`` microseconds; None if only Spark can tell."""
+    whole = _without_decimals(count)
+    if isinstance(whole, Literal) and (whole.type in _INTS or (size == SECOND and isinstance(whole.type, Decimal))):
+        micros = None if whole.value is None else whole.value * size
+        fits = micros is not None and micros == int(micros) and LIMITS[LONG][0] <= micros <= LIMITS[LONG][1]
+        return Literal(DayTimeInterval(), int(micros)) if fits and micros is not None else None
+    if whole.type not in _INTS:
         return None
-    if constant or not terms:
-        terms.append(Literal(DayTimeInterval(), constant))
-    return reduce(lambda a, b: make_call("interval_add", a, b), terms)
+    return make_call("interval_multiply", Literal(DayTimeInterval(), size), whole, mode=mode, zone=zone)
 
 
 def _without_decimals(count: Expr) -> Expr:
     """Return the integer that Spark casts to the type of seconds, in which every INT fits; else ``count``."""
     if isinstance(count, Call) and count.function == "cast" and count.type == _SECONDS:
-        return count.args[0] if count.args[0].type in (BYTE, SHORT, INTEGER) else count
+        return count.args[0] if count.args[0].type in _INTS else count
     return count

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, full_length
 from tamis.core.expr.calls import make_call
-from tamis.core.expr.functions.text.text_order import as_text
+from tamis.core.expr.functions.text.text_order import REPLACEMENT, as_text
 from tamis.core.expr.registry import Function, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BINARY, INTEGER, INTEGRAL, STRING, Array, DataType, Field
@@ -258,7 +258,7 @@ def _rlike(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
         return None
     first = pattern.startswith("^")
     found = alternatives(pattern[1:] if first else pattern)
-    if found is None:
+    if found is None or REPLACEMENT in pattern:
         return make_call("matches", text, args[1], mode=mode, zone=zone)
     tests = tuple(
         make_call("starts_with" if first else "contains", text, Literal(STRING, o), mode=mode, zone=zone) for o in found

@@ -111,14 +111,22 @@ def like_parts(pattern: str, escape: str = "\\") -> list[str | None] | None:
     return None if escaped else out
 
 
+REPLACEMENT = "\ufffd"
+"""The character that stands for malformed bytes in Java's texts, on which patterns are tested."""
+
+
 def like_prefix(pattern: str, escape: str = "\\") -> tuple[str, bool] | None:
-    """Return the literal prefix of a pattern, and whether the pattern is just ``prefix%``."""
+    """Return the literal prefix of a pattern, and whether the pattern is just ``prefix%``.
+
+    The prefix ends before ``REPLACEMENT``, which Spark also finds in texts that are not UTF-8.
+    """
     parts = like_parts(pattern, escape)
     if parts is None:
         return None
     end = next((i for i, p in enumerate(parts) if not p), len(parts))
     rest = parts[end:]
-    return "".join(p for p in parts[:end] if p), bool(rest) and all(p == "" for p in rest)
+    prefix, mark, _ = "".join(p for p in parts[:end] if p).partition(REPLACEMENT)
+    return prefix, not mark and bool(rest) and all(p == "" for p in rest)
 
 
 def _like_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
