@@ -14,8 +14,9 @@ from tests.spark.conftest import Lake
 
 import tamis
 from tamis.core.expr import Call, evaluate, parse_predicate
-from tamis.core.expr.malformed_texts import is_malformed, malformed_flags, malformed_rows
+from tamis.core.expr.malformed_texts import malformed_rows
 from tamis.core.types import STRING, Field, Schema
+from tamis.core.types.utf8_texts import is_malformed, malformed_flags
 from tamis.errors import InvalidInput, SchemaMismatch
 
 MIXED = ["636166E9", "63616665", "E9", "FF0010", "C3A9", "6361FF66", "F09F98", "C3", "41C328", "7B2261223A22E9227D",
@@ -165,3 +166,39 @@ def test_a_check_says_which_text_fails(tmp_path: Path) -> None:
     table.alter().add_check("short", "length(s) < 10").commit()
     with pytest.raises(SchemaMismatch, match="MALFORMED_TEXT"):
         table.append(pa.table({"s": texts_of(b"a", b"caf\xe9")}))
+
+
+CHARS = ["80", "C080", "41E942", "E96162", "E9616263", "E9E9", "616263", "61", "", "C3A9", "20E920"]
+
+
+def test_char_values_are_stored_and_found_as_by_spark(lake: Lake, tmp_path: Path) -> None:
+    rows = " UNION ALL ".join(f"SELECT {k} AS k, CAST(X'{text}' AS STRING) AS s" for k, text in enumerate(CHARS))
+    lake.sql("CREATE TABLE lake.db.c (k INT, c CHAR(4), v VARCHAR(4)) USING tamis")
+    lake.sql(f"INSERT INTO lake.db.c SELECT k, s, s FROM ({rows})")
+    lake.sql(f"CREATE TABLE plain_chars (k INT, c CHAR(4), v VARCHAR(4)) USING parquet LOCATION '{tmp_path}/plain'")
+    lake.spark.conf.set("spark.sql.parquet.filterPushdown", "false")  # it loses such rows
+    try:
+        lake.sql(f"INSERT INTO plain_chars SELECT k, s, s FROM ({rows})")
+        ours, plain = lake.spark.table(f"{lake.name}.db.c"), lake.spark.table("plain_chars")
+        shown = "k", "hex(c)", "hex(v)", "length(c)", "length(v)"
+        assert sorted(ours.selectExpr(*shown).collect()) == sorted(plain.selectExpr(*shown).collect())
+        for text in CHARS:
+            for where in (f"c = CAST(X'{text}' AS STRING)", f"v = CAST(X'{text}' AS STRING)"):
+                found = [sorted(row.k for row in frame.where(where).collect()) for frame in (ours, plain)]
+                assert found[0] == found[1], where
+    finally:
+        lake.spark.conf.unset("spark.sql.parquet.filterPushdown")
+        lake.sql("DROP TABLE plain_chars")
+
+
+def test_a_merge_prunes_by_keys_that_are_not_utf8(texts: tuple[Lake, Any]) -> None:
+    lake, plain = texts
+    keys = "SELECT CAST(X'E9' AS STRING) AS key UNION ALL SELECT 'cafe'"
+    left = plain.where("s IS NULL OR (s <> CAST(X'E9' AS STRING) AND s <> 'cafe')").count()
+    lake.sql(f"MERGE INTO lake.db.t t USING ({keys}) u ON t.s = u.key WHEN MATCHED THEN DELETE")
+    assert lake.rows("SELECT count(*) FROM lake.db.t") == [(left,)]
+
+
+def test_a_default_that_is_not_utf8_is_refused_by_name(lake: Lake) -> None:
+    lake.sql("CREATE TABLE lake.db.d (k INT) USING tamis")
+    lake.refused("ALTER TABLE lake.db.d ADD COLUMN q STRING DEFAULT cast(X'E9' AS STRING)", "BAD_DEFAULT")

@@ -13,6 +13,7 @@ from tamis.core.expr import Call, Expr, Literals, column_by_ids, make_call
 from tamis.core.types import DataType, Decimal, Field, Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.char_values import char_length, without_lengths
+from tamis.core.types.utf8_texts import padded_texts, spark_lengths
 from tamis.engine.part_writer.arrow_casts import fit_array
 from tamis.engine.part_writer.plain_arrays import to_plain
 from tamis.engine.scan.column_selection import find_fields
@@ -59,9 +60,9 @@ def _values(given: Any, field: Field, name: str) -> pa.Array:
 def _padded_keys(keys: pa.Array, length: int) -> pa.Array:
     """Return the keys as a CHAR column holds them: blanks at the end make no other key."""
     trimmed = pc.utf8_rtrim(keys, " ")
-    longer = pc.greater(pc.utf8_length(trimmed), length)
-    padded = pc.if_else(longer, keys, pc.utf8_rpad(trimmed, width=length, padding=" "))
-    return pa.concat_arrays([padded, keys.filter(pc.greater(pc.utf8_length(keys), length))]).unique()
+    longer = pc.greater(spark_lengths(trimmed), length)
+    padded = pc.if_else(longer, keys, padded_texts(trimmed, length))
+    return pa.concat_arrays([padded, keys.filter(pc.greater(spark_lengths(keys), length))]).unique()
 
 
 def _held(array: pa.Array, column: DataType) -> pa.Array:

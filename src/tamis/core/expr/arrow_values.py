@@ -192,10 +192,7 @@ def literal_scalar(value: Any, data_type: DataType) -> Any:
 
 
 def plain_value(value: Any) -> Any:
-    """An Arrow scalar as a literal's value: instants, dates, times and intervals as integers.
-
-    Bytes of a text that are not UTF-8 are replaced.
-    """
+    """An Arrow scalar as a literal's value: instants, dates, times and intervals as integers."""
     if not value.is_valid:
         return None
     arrow_type = value.type
@@ -204,9 +201,4 @@ def plain_value(value: Any) -> Any:
         for check in (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_date32, pa.types.is_time64)
     ):
         return value.value
-    try:
-        return value.as_py()
-    except UnicodeDecodeError:
-        if not isinstance(value, pa.StringScalar | pa.LargeStringScalar):
-            raise
-        return value.as_buffer().to_pybytes().decode(errors="replace")
+    return value.as_py()

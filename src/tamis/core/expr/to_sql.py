@@ -280,7 +280,10 @@ def type_sql(data_type: DataType) -> str:
 
 
 def _member(scalar: Any, data_type: DataType) -> str:
-    return literal(plain_value(scalar), data_type)
+    try:
+        return literal(plain_value(scalar), data_type)
+    except UnicodeDecodeError:  # a text that is not UTF-8
+        return f"CAST(X'{scalar.as_buffer().to_pybytes().hex()}' AS {type_sql(data_type)})"
 
 
 def literal(value: Any, data_type: DataType) -> str:

@@ -32,6 +32,7 @@ from tamis.core.types import DOUBLE, FLOAT, INTEGER, VARIANT, Array, DataType, F
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.char_values import char_length, padded_high
 from tamis.core.types.defaults import initial_scalar
+from tamis.core.types.utf8_texts import spark_lengths
 from tamis.errors import TamisError
 
 
@@ -273,7 +274,7 @@ class TableEvidence:
 def _of_padded(e: ColumnEvidence, length: int) -> ColumnEvidence:
     """Return the bounds of CHAR values as they are read; in files of other writers they need not be padded."""
     lo_exact, hi_exact = (
-        pc.and_(exact, pc.greater_equal(pc.utf8_length(bound), length))
+        pc.and_(exact, pc.greater_equal(spark_lengths(bound), length))
         for bound, exact in ((e.lo, e.lo_exact), (e.hi, e.hi_exact))
     )
     return replace(e, hi=padded_high(e.hi, length), lo_exact=lo_exact, hi_exact=hi_exact)
@@ -288,7 +289,7 @@ def _believed(sets: pa.ListArray, column: ColumnEvidence) -> pa.ListArray:
     )
     length = char_length(column.type)
     if length is not None:  # collected before readers padded what another writer had not
-        outside = pc.or_(outside, pc.fill_null(pc.less(pc.utf8_length(members), length), False))
+        outside = pc.or_(outside, pc.fill_null(pc.less(spark_lengths(members), length), False))
     wrong = np.zeros(len(sets), np.bool_)
     wrong[np.asarray(owner.filter(outside))] = True
     return pc.if_else(pa.array(wrong), pa.scalar(None, sets.type), sets) if wrong.any() else sets

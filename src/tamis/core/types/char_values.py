@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.types.logical import DataType, String, with_children
+from tamis.core.types.utf8_texts import padded_texts
 
 
 def char_length(data_type: DataType) -> int | None:
@@ -34,5 +35,5 @@ def padded_high(high: pa.Array, length: int) -> pa.Array:
     A character below the blank may come after a value's end, and sorts before the blanks that take its place.
     """
     lower = pc.fill_null(pc.match_substring_regex(high, r"[\x00-\x1f]"), False)
-    grown = pc.utf8_rpad(high, width=length, padding=" ")
+    grown = padded_texts(high, length)
     return pc.if_else(lower, pa.scalar(None, high.type), grown) if pc.any(lower).as_py() else grown

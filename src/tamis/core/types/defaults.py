@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.logical import BINARY, DOUBLE, FLOAT, Array, DataType, Decimal, Field, Map, String, Struct
-from tamis.errors import CorruptData
+from tamis.errors import CorruptData, InvalidInput
 
 
 def initial_scalar(field: Field) -> pa.Scalar:
@@ -58,7 +58,15 @@ def initial_json(value: pa.Scalar) -> Any:
         return value.cast(pa.int32()).as_py()
     if pa.types.is_temporal(kind):
         return value.cast(pa.int64()).as_py()
-    return value.as_py()
+    try:
+        return value.as_py()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            "A default is a text that is not UTF-8, which cannot be stored.",
+            code="BAD_DEFAULT",
+            name=value.as_buffer().to_pybytes().hex(),
+            remedy="Make the column BINARY, or leave the default out.",
+        ) from error
 
 
 def _plain(value: Any, data_type: DataType) -> Any:

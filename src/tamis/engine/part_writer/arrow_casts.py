@@ -33,6 +33,7 @@ from tamis.core.types import (
     Time,
 )
 from tamis.core.types.arrow import to_arrow_field, to_arrow_type
+from tamis.core.types.utf8_texts import is_malformed, malformed_flags, padded_texts, spark_length
 from tamis.engine.part_writer.blank_values import blank_array
 from tamis.engine.part_writer.plain_arrays import to_plain
 from tamis.errors import InvalidInput, SchemaMismatch
@@ -236,14 +237,33 @@ def _variant(array: pa.Array, path: str) -> pa.Array:
 
 def _sized(array: pa.StringArray, target: String, length: int, path: str) -> pa.StringArray:
     """Pad CHAR to its length and trim excess blanks of CHAR and VARCHAR; any other excess is an error."""
-    if (pc.max(pc.utf8_length(array)).as_py() or 0) > length:
+    if is_malformed(array):
+        apart = pa.array(malformed_flags(array))
+        sound = _sized(pc.if_else(apart, pa.scalar(None, array.type), array), target, length, path)
+        raw = array.filter(apart).cast(pa.binary(), safe=False).to_pylist()
+        texts = pa.array([_trimmed(text, target, length, path) for text in raw], pa.binary())
+        array = pc.replace_with_mask(sound, apart, texts.cast(array.type, safe=False))
+    elif (pc.max(pc.utf8_length(array)).as_py() or 0) > length:
         rest = pc.utf8_rtrim(pc.utf8_slice_codeunits(array, length), " ")
         if pc.any(pc.greater(pc.binary_length(rest), 0)).as_py():
-            raise InvalidInput(
-                f"Column {path!r} is {target}, and a value of the data is longer.",
-                code="TOO_LONG",
-                name=path,
-                remedy="Shorten it, or make the column a STRING.",
-            )
+            raise _too_long(target, path)
         array = pc.utf8_slice_codeunits(array, 0, length)
-    return pc.utf8_rpad(array, width=length, padding=" ") if target.kind == "char" else array
+    return padded_texts(array, length) if target.kind == "char" else array
+
+
+def _trimmed(text: bytes, target: String, length: int, path: str) -> bytes:
+    """Return a text that is not UTF-8 without excess blanks. Raises ``InvalidInput`` (``TOO_LONG``)."""
+    while spark_length(text) > length:
+        if not text.endswith(b" "):
+            raise _too_long(target, path)
+        text = text[:-1]
+    return text
+
+
+def _too_long(target: String, path: str) -> InvalidInput:
+    return InvalidInput(
+        f"Column {path!r} is {target}, and a value of the data is longer.",
+        code="TOO_LONG",
+        name=path,
+        remedy="Shorten it, or make the column a STRING.",
+    )

@@ -82,6 +82,8 @@ def _values(tree: Expr, arrays: Mapping[int, pa.Array], row: int) -> str:
 def _shown(value: pa.Scalar) -> str:
     try:
         held = value.as_py()
+    except UnicodeDecodeError:
+        held = value.as_buffer().to_pybytes()
     except (ValueError, OverflowError):  # an instant beyond Python's range
         held = plain_value(value)
     text = "NULL" if held is None else repr(held) if isinstance(held, str | bytes) else str(held)

@@ -6,11 +6,11 @@ Invariant: every CHAR value that a reader returns is padded. Tamis and Spark pad
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.core.types import Array, DataType, Map, Struct
 from tamis.core.types.arrow import to_arrow_field, to_arrow_type
 from tamis.core.types.char_values import char_length, has_char
+from tamis.core.types.utf8_texts import padded_texts
 from tamis.storage.files.column_conversion import over_values
 
 
@@ -18,7 +18,7 @@ def padded_array(array: pa.Array, data_type: DataType) -> pa.Array:
     """Return an array of ``data_type`` with its CHAR values padded; longer values stay as they are."""
     length = char_length(data_type)
     if length is not None:
-        return pc.utf8_rpad(array, width=length, padding=" ")
+        return padded_texts(array, length)
     if not has_char(data_type):
         return array
     match data_type:
