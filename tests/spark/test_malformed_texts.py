@@ -168,6 +168,15 @@ def test_a_check_says_which_text_fails(tmp_path: Path) -> None:
         table.append(pa.table({"s": texts_of(b"a", b"caf\xe9")}))
 
 
+def test_an_index_over_such_texts_is_verified(tmp_path: Path) -> None:
+    table = tamis.create(tmp_path / "t", pa.schema([("s", pa.string())]), cluster_by=["s"])
+    table.append(pa.table({"s": texts_of(b"\xe9", b"a", None, b"\xe9a")}))
+    table.create_index("by_s", "s")
+    assert not len(table.verify().problems)
+    assert table.scan("s = 'a'").count() == 1
+    assert table.compact().conflicts == 0
+
+
 CHARS = ["80", "C080", "41E942", "E96162", "E9616263", "E9E9", "616263", "61", "", "C3A9", "20E920"]
 
 

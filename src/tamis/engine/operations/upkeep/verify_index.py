@@ -113,9 +113,10 @@ def _words(column: pa.Array) -> Words:
         words = pc.fill_null(plain.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
     else:
         coded = column.dictionary_encode(null_encoding="encode")
-        known = np.fromiter(
-            (hash(value) for value in coded.dictionary.to_pylist()), np.int64, len(coded.dictionary)
-        ).view(np.uint64)
+        values = coded.dictionary
+        if pa.types.is_string(values.type):  # which need not be UTF-8
+            values = values.cast(pa.binary(), safe=False)
+        known = np.fromiter((hash(value) for value in values.to_pylist()), np.int64, len(values)).view(np.uint64)
         words = known[coded.indices.to_numpy()]
     return np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, words)
 
