@@ -57,7 +57,7 @@ def test_python_knows_the_types_of_packed_keys() -> None:
 
 
 def test_both_sides_know_the_fields_of_a_line_of_executions() -> None:
-    field_list = between(source("Executions"), "line holds, separated by spaces:", "Rows are summed")
+    field_list = between(source("Executions"), "line holds, separated by spaces:", "Of an execution that failed")
     assert len(field_list.split(";")) == len(wire_format.EXECUTION_FIELDS)
     assert f"{', '.join(wire_format.EXECUTION_FIELDS)} = line.split" in Path(scan_metrics.__file__).read_text()
 

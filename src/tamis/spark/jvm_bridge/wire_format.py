@@ -39,7 +39,7 @@ PUSHED_MARK = "tamis.internal.under"
 """The option of a relation by which ``Pushed`` tells what is above it."""
 UNREADABLE = "?"
 """What ``ScanBuilders`` sends for filters that Java cannot write as text."""
-EXECUTION_FIELDS = ("execution", "key", "rows", "direct", "nanos", "millis", "keyed", "begun")
+EXECUTION_FIELDS = ("execution", "key", "rows", "in_plan", "nanos", "millis", "keyed", "begun", "error")
 FILTER_WORDS = frozenset({"and", "or", "is_null", "is_not_null", "in", "eq", "lt", "le", "gt", "ge", "starts_with"})
 CONSTANT_WORDS = frozenset({"string", "decimal", "long", "integer", "short", "byte", "date", "timestamp"})
 """Operators and types of constants in ``Partitions.filters``."""
