@@ -124,6 +124,20 @@ def test_a_dropped_column_comes_back(tmp_path: Path, before: bool, appends: bool
     assert followed.sync() == 0
 
 
+def test_a_change_feed_shows_the_values_that_came_back(tmp_path: Path) -> None:
+    followed = Followed(tmp_path, made(tmp_path, DATA))
+    followed.append({"k": 3, "c": "c"})
+    followed.append({"k": 4, "c": None})
+    followed.change_schema(lambda update: update.delete_column("c"))
+    followed.sync()  # takes the appends under the schema without the column
+    version = followed.table.version
+    followed.set_schema(0)
+    followed.sync()
+    changes = followed.table.changes(version).to_arrow().to_pylist()
+    shown = [(row["k"], row["c"], row["_change_type"]) for row in changes]
+    assert sorted(shown, key=str) == [(3, "c", "insert"), (3, None, "delete")]
+
+
 def test_a_file_that_was_added_while_the_column_was_dropped_lacks_it(tmp_path: Path) -> None:
     followed = Followed(tmp_path, made(tmp_path, DATA))
     followed.append({"k": 3, "c": "c"})

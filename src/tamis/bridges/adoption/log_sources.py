@@ -117,11 +117,7 @@ def newest_version(
         return SourceChange(table, whole=True, may_restore=True), at.to_json()
     found, position = adopted_iceberg(place, _iceberg_options(storage, reading), ref=reading.get("ref"))
     IcebergPosition.from_json(source.properties[POSITION]).check_same_table(position, place)
-    known = KnownColumns.of(source, head)
-    change = whole_change(found, known)
-    if not known.is_recorded:  # an older release did not look at what the files hold
-        change = replace(change, names_moved=True)
-    return change, position.to_json()
+    return whole_change(found, KnownColumns.of(source, head)), position.to_json()
 
 
 def _delta_options(storage: Mapping[str, Any], given: Mapping[str, Any]) -> DeltaOptions:

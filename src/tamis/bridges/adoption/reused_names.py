@@ -39,9 +39,9 @@ def reused_schemas(schema: Schema, older: Iterable[Schema], names: Mapping[int, 
 
 
 def schemas_without_returned(schemas: Sequence[Schema], returned: frozenset[int]) -> list[int]:
-    """Return the schemas that lack a column of the newest one which files that were taken under them may hold.
+    """Return the ids of schemas that lack a column which the newest schema has and their files may hold.
 
-    Such a column is one of ``returned``, or an earlier schema had it.
+    These are the columns ``returned``, and those that an earlier schema had.
     """
     newest, seen, stale = schemas[-1].paths.keys(), set(returned), list[int]()
     for schema in schemas[:-1]:

@@ -16,6 +16,7 @@ from tamis.bridges.sources.iceberg_metadata import IcebergMetadata, IcebergOptio
 from tamis.bridges.sources.iceberg_source import entries_source, snapshot_source
 from tamis.bridges.sources.source_changes import SourceChange, history_gone, source_replaced
 from tamis.bridges.sources.source_table import SourceTable
+from tamis.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def iceberg_changes(
     newer, schema = _lineage(metadata, position, source), known.schema
     columns = entries_source(metadata, None, Entries())
     if position.snapshot is not None and known.is_stale(columns):
-        again = snapshot_source(metadata, _last(metadata, position, source), historic=False)
+        again = snapshot_source(metadata, _last_taken(metadata, position, source), historic=False)
         yield whole_change(again, known), position
         schema = again.schema
     for snapshot in newer:
@@ -81,17 +82,21 @@ def iceberg_changes(
 
 
 def whole_change(table: SourceTable, known: KnownColumns) -> SourceChange:
-    """Return a version with all of its files, and what they may hold otherwise than the table knows."""
-    returned, moved = known.returned_ids(table.schema), known.names_moved(table)
+    """Return a version with all of its files, and what they may hold that the table does not know.
+
+    If an older release did not record what the files hold, all of them are read again.
+    """
+    returned, moved = known.returned_ids(table.schema), not known.is_recorded or known.names_moved(table)
     return SourceChange(table, whole=True, may_restore=True, returned=returned, names_moved=moved)
 
 
-def _last(metadata: IcebergMetadata, position: IcebergPosition, source: str) -> dict[str, Any]:
-    """Return the snapshot that was taken last."""
-    for snapshot in metadata.content.get("snapshots") or ():
-        if snapshot["snapshot-id"] == position.snapshot:
-            return dict(snapshot)
-    raise history_gone(source, str(position.snapshot), "it expired, and columns of older files are others now")
+def _last_taken(metadata: IcebergMetadata, position: IcebergPosition, source: str) -> dict[str, Any] | None:
+    """Return the snapshot of ``position``. Raises ``CorruptData`` (``SOURCE_HISTORY_GONE``) if it expired."""
+    try:
+        return metadata.snapshot(position.snapshot)
+    except NotFound as error:
+        why = "it expired, and older files may hold other columns now"
+        raise history_gone(source, str(position.snapshot), why) from error
 
 
 def _lineage(metadata: IcebergMetadata, position: IcebergPosition, source: str) -> list[dict[str, Any]]:

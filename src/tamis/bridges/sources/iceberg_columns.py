@@ -1,4 +1,4 @@
-"""Whether files of a followed Iceberg table may hold columns otherwise than the parts over them say.
+"""Detects that files of a followed Iceberg table may hold other columns than the parts over them say.
 
 A part knows the columns of the schema under which it was taken. Two changes in Iceberg give older files other columns:
 a dropped column comes back under its id, and, in files without field ids, a name comes to mean another column. Parts

@@ -76,7 +76,7 @@ def _field(value: Mapping[str, Any], path: str) -> Field:
     data_type = _type(value["type"], path)
     default = value.get("initial-default")
     if not isinstance(value["name"], str):
-        raise TypeError(f"{value['name']!r} is no name")
+        raise TypeError(f"{value['name']!r} is not a name")
     return Field(
         value["name"],
         data_type,

@@ -13,11 +13,11 @@ def check_shape(content: Mapping[str, Any], damaged: Damaged) -> None:
     """Raise what ``damaged`` returns if a member that is read is missing or has another type."""
     for name in ("properties", "refs"):
         if not isinstance(content.get(name) or {}, dict):
-            raise damaged(f"{name} is no object")
+            raise damaged(f"{name} is not an object")
     for name in ("schemas", "snapshots", "partition-specs"):
         found = content.get(name) or []
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise damaged(f"{name} is no list of objects")
+            raise damaged(f"{name} is not a list of objects")
     _check_schemas(content, damaged)
     for snapshot in content.get("snapshots") or ():
         _check_members(snapshot, {"snapshot-id": int, "timestamp-ms": int}, "a snapshot", damaged)
@@ -31,7 +31,7 @@ def check_shape(content: Mapping[str, Any], damaged: Damaged) -> None:
         for field in spec["fields"]:
             _check_members(field, {"transform": str}, "a partition field", damaged)
             if not isinstance(field.get("source-id", 0), int):
-                raise damaged("the source-id of a partition field is no number")
+                raise damaged("the source-id of a partition field is not a number")
 
 
 def _check_schemas(content: Mapping[str, Any], damaged: Damaged) -> None:
@@ -47,4 +47,4 @@ def _check_members(value: Any, kinds: Mapping[str, type], what: str, damaged: Da
     for name, kind in kinds.items():
         found = value.get(name) if isinstance(value, dict) else None
         if not isinstance(found, kind) or isinstance(found, bool):
-            raise damaged(f"{name} of {what} is missing, or of another type")
+            raise damaged(f"{name} of {what} is missing or has another type")

@@ -25,9 +25,9 @@ class SourceChange:
     may_restore: bool = False
     """Files may be added that an earlier version had."""
     returned: frozenset[int] = frozenset()
-    """Columns that files which the table has may hold, though its schema lacked them; then the change is ``whole``."""
+    """Columns that the table's schema lacked and its files may hold; then the change is ``whole``."""
     names_moved: bool = False
-    """Files that the table has may hold columns under other names than before; then the change is ``whole``."""
+    """The table's files may hold columns under other names than before; then the change is ``whole``."""
 
 
 def history_gone(name: str, version: str, why: str) -> CorruptData:

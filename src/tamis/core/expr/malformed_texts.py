@@ -1,8 +1,8 @@
-"""Texts that are not UTF-8, which Spark never checks: rows of which no function of characters is computed here.
+"""Rows with texts that are not UTF-8: functions of characters are not computed for them.
 
-Spark counts and compares characters of such bytes in ways of its own, and differently from function to function, while
-Arrow, RE2 and Python do it in theirs, or raise. So these rows fail: a scan through Spark keeps them for Spark to test,
-and any other evaluation says so.
+Spark checks no text. It counts and compares characters of such bytes in ways of its own, which differ from function to
+function, while Arrow, RE2 and Python have other ways, or raise. So these rows fail: a scan through Spark keeps them for
+Spark to test, and any other evaluation says so.
 """
 
 from __future__ import annotations

@@ -124,37 +124,33 @@ def renamed_place(name: str, before: Schema, after: Schema) -> str | None:
     found = _column_and_rest(name, before)
     if found is None:
         return name
-    path, rest = found
+    path, rest, inner = found
     ids = tuple(field.id for field in path)
     if after.paths.get(ids[-1]) != ids:
         return None
     names = [after.by_id[i].name for i in ids]
     if names == [field.name for field in path]:
         return name
-    inner = _COLUMN.match(name)
-    assert inner is not None
-    return dotted_path([*names, *rest], marks=".,:`") + name[inner.end() :]
+    return dotted_path([*names, *rest], marks=".,:`") + (f":{inner}" if inner else "")
 
 
-def _column_and_rest(name: str, schema: Schema) -> tuple[Sequence[Field], tuple[str, ...]] | None:
-    """Return the fields down to the column that ``name`` begins with, and the parts after it, up to a colon."""
+def _column_and_rest(name: str, schema: Schema) -> tuple[Sequence[Field], tuple[str, ...], str] | None:
+    """Return the fields down to the column that ``name`` begins with, the parts after it, and what follows a colon."""
     column = _COLUMN.match(name)
-    assert column is not None
-    parts = split_path(column[0])
+    assert column is not None  # it matches any text
+    parts, inner = split_path(column[0]), name[column.end() + 1 :]
     for path, rest in [*((parts[:n], parts[n:]) for n in range(len(parts), 0, -1)), ((column[0],), ())]:
         with suppress(TamisError):
-            return schema.find(path), rest
+            return schema.find(path), rest, inner
     return None
 
 
 def _steps_named(name: str, schema: Schema) -> tuple[Sequence[Field], Steps] | None:
     """Return the column that ``name`` begins with, and the path below it."""
     known = _column_and_rest(name, schema)
-    column = _COLUMN.match(name)
-    if known is None or column is None:
+    if known is None:
         return None
-    found, rest = known
-    inner = name[column.end() + 1 :]
+    found, rest, inner = known
     below = ".".join([*rest, *([inner] if inner else [])])
     if below and not (collects_paths(found[-1].type) or isinstance(found[-1].type, Array | Map)):
         return None

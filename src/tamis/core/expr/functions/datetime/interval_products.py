@@ -107,22 +107,26 @@ def _made_of_numbers(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Ex
     if len(args) > 4:
         return None
     units = [*zip((DAY, HOUR, MINUTE, SECOND), args, strict=False)]
-    terms = [_units_of(size, count, mode, zone) for size, count in (*units[3:], *units[:3])]  # as Spark adds them
-    if not terms:
-        return Literal(DayTimeInterval(), 0)
-    return None if None in terms else reduce(lambda a, b: make_call("add", a, b), [t for t in terms if t is not None])
+    terms = list[Expr]()
+    for size, count in (*units[3:], *units[:3]):  # as Spark adds them
+        term = _units_of(size, count, mode, zone)
+        if term is None:
+            return None
+        terms.append(term)
+    return reduce(lambda a, b: make_call("add", a, b), terms) if terms else Literal(DayTimeInterval(), 0)
 
 
 def _units_of(size: int, count: Expr, mode: Mode, zone: str | None) -> Expr | None:
     """Return ``count`` units of ``size`` microseconds; None if only Spark can tell."""
     whole = _without_decimals(count)
-    if isinstance(whole, Literal) and (whole.type in _INTS or (size == SECOND and isinstance(whole.type, Decimal))):
-        micros = None if whole.value is None else whole.value * size
-        fits = micros is not None and micros == int(micros) and LIMITS[LONG][0] <= micros <= LIMITS[LONG][1]
-        return Literal(DayTimeInterval(), int(micros)) if fits and micros is not None else None
-    if whole.type not in _INTS:
+    if not isinstance(whole, Literal):
+        unit = Literal(DayTimeInterval(), size)
+        return make_call("interval_multiply", unit, whole, mode=mode, zone=zone) if whole.type in _INTS else None
+    if whole.value is None or not (whole.type in _INTS or (size == SECOND and isinstance(whole.type, Decimal))):
         return None
-    return make_call("interval_multiply", Literal(DayTimeInterval(), size), whole, mode=mode, zone=zone)
+    micros = whole.value * size
+    fits = micros == int(micros) and LIMITS[LONG][0] <= micros <= LIMITS[LONG][1]
+    return Literal(DayTimeInterval(), int(micros)) if fits else None
 
 
 def _without_decimals(count: Expr) -> Expr:
