@@ -62,6 +62,8 @@ REMEMBERED = "scans planned before"
 """Scans of Spark whose plan was remembered from an equal scan."""
 GIVEN = "files given with the scan"
 """Scans of Spark, and plans made with join keys, whose files Java got with them and checks itself."""
+MERGED = "merged subqueries"
+"""Queries for whose subqueries Spark built one scan of a table. Spark 4.2 and older build none."""
 HOOKED = (
     PLACE,
     STRIPES,
@@ -241,6 +243,8 @@ class Coverage:
         self.adopted: Counter[str] = Counter()
         """Scans of adopted tables through Spark, by reader."""
         self.queries = 0
+        self.wanted = [*HOOKED, *LIBRARY_FEATURES]
+        """Features that every run must meet."""
         self._seen: list[Report] = []
 
     def take(
@@ -279,7 +283,7 @@ class Coverage:
         unread = [f"adopted × {reader}" for reader in READS_SOURCES if not self.adopted[reader]]
         streams = [way for way in streams_of.FEATURES if not self.features[way]]
         streams += [f"{reader} × {STREAM}" for reader in ("lazy", "eager") if not self.met(reader, STREAM)]
-        places = [feature for feature in (*HOOKED, *LIBRARY_FEATURES) if not self.features[feature]]
+        places = [feature for feature in self.wanted if not self.features[feature]]
         return [*pairs, *sources, *unread, *streams, *places]
 
     def as_dict(self) -> dict[str, Any]:

@@ -114,6 +114,21 @@ def scalar_subquery(q: Any) -> Query:
     return Query(f"SELECT l.{x}, ({inner}) AS n FROM {q.t.name} l WHERE {q.where('l.')}")
 
 
+def merged_subqueries(q: Any) -> Query:
+    """Aggregates of one table as scalar subqueries, most of them under one filter: Spark may read the table once."""
+    rng = q.rng
+    names = [c for c, kind in q.u.columns.items() if kind in PLAIN]
+    pushed = ("max({c})", "count({c})", "count(*)")  # Spark merges no scan that answers an aggregate
+    measures = (*pushed, "count(DISTINCT {c})", "sum(k) + count({c})", "sum(hash({c}))", "sum(hash({c}, k))")
+    filters = [q.where("", q.u)] * 3 + [q.where("", q.u), "true"]
+    subqueries = [
+        f"(SELECT {rng.choice(measures).format(c=rng.choice(names))} FROM {q.u.name} WHERE {rng.choice(filters)})"
+        for _ in range(rng.choice((2, 3, 4)))
+    ]
+    listed = ", ".join(f"{text} AS m{i}" for i, text in enumerate(subqueries))
+    return Query(f"SELECT {listed}" + rng.choice(("", f", k FROM {q.t.name} WHERE {q.where()}")))
+
+
 def set_operation(q: Any) -> Query:
     x, y = _pair(q)
     word = q.rng.choice(("UNION", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"))
@@ -138,5 +153,5 @@ def time_travel(q: Any) -> Query:
 
 
 JOIN_SHAPES: list[Callable[[Any], Query]] = [
-    join, join, join, semi_join, cross_join, self_join, lateral_join, key_join, key_join, in_subquery, in_subquery, exists, scalar_subquery, set_operation, set_operation, common_table, time_travel,
+    join, join, join, semi_join, cross_join, self_join, lateral_join, key_join, key_join, in_subquery, in_subquery, exists, scalar_subquery, merged_subqueries, set_operation, set_operation, common_table, time_travel,
 ]  # fmt: skip

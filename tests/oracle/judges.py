@@ -32,6 +32,8 @@ class Answer:
     types: tuple[str, ...] = ()
     error: str = ""
     detail: str = ""
+    merged: bool = False
+    """Whether Spark merged subqueries of the query."""
 
     def __str__(self) -> str:
         if self.rows is None:
@@ -73,9 +75,15 @@ def condition(error: BaseException) -> tuple[str, str]:
 def ask(spark: Any, text: str, args: dict[str, Any]) -> Answer:
     try:
         frame = spark.sql(text, args=args) if args else spark.sql(text)
-        return Answer([plain_value(tuple(row)) for row in frame.collect()], tuple(kind for _, kind in frame.dtypes))
+        rows = [plain_value(tuple(row)) for row in frame.collect()]
+        return Answer(rows, tuple(kind for _, kind in frame.dtypes), merged=has_merged_subqueries(frame, text))
     except Exception as error:
         return Answer(None, error=(known := condition(error))[0], detail=known[1])
+
+
+def has_merged_subqueries(frame: Any, text: str) -> bool:
+    """Whether the plan of ``frame`` computes several subqueries of ``text`` in one."""
+    return text.count("(SELECT") > 1 and "mergedValue" in frame._jdf.queryExecution().optimizedPlan().toString()
 
 
 class Judge:

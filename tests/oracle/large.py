@@ -48,6 +48,7 @@ NULLS: dict[str, Callable[[Numbers, np.random.Generator], Any]] = {
 SHAPES = ("SELECT {y}, count(*) FROM oracle_t0 WHERE {p} GROUP BY {y} ORDER BY 2 DESC, 1 LIMIT 50", "SELECT count(*), min({x}), max({y}), count({y}) FROM oracle_t0 WHERE {p}",
           "SELECT {x} FROM oracle_t0 WHERE {p} ORDER BY {x} DESC LIMIT 20", "SELECT count(*) FROM (SELECT DISTINCT {y} FROM oracle_t0 WHERE {p})",
           "SELECT count(*), sum(length(CAST({y} AS STRING))) FROM oracle_t0 WHERE {p}", "SELECT sum(hash({x}, {y})) FROM oracle_t0 WHERE {p}",
+          "SELECT (SELECT sum(hash({x})) FROM oracle_t0 WHERE {p}) AS a, (SELECT sum(hash({y})) FROM oracle_t0 WHERE {p}) AS b",
           "SELECT {y} FROM oracle_t0 WHERE {p} LIMIT 30", "SELECT count(*) FROM oracle_t0 l JOIN (SELECT DISTINCT {x} AS key FROM oracle_t0 WHERE {p} LIMIT 100) r ON l.{x} = r.key")  # fmt: skip
 
 

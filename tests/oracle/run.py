@@ -13,7 +13,7 @@ from tamis.world import world
 from tests.oracle import differing, streams, tour
 from tests.oracle import history as h
 from tests.oracle.case import Case, contents
-from tests.oracle.coverage import Coverage
+from tests.oracle.coverage import MERGED, Coverage
 from tests.oracle.embedded import WAYS, misread, some_limit, some_options, truths
 from tests.oracle.judges import Answers, Judge
 from tests.oracle.lab import Built, Lab, StepFailed
@@ -23,6 +23,7 @@ from tests.oracle.queries import CORE_SHAPES, RARE_SHAPES, Queries
 from tests.oracle.query import Asked, Query
 from tests.oracle.settings import ALL_OFF, USUAL, Settings, settled, some_settings
 from tests.oracle.tables import Tables
+from tests.spark.capabilities import merges_scans
 
 SETTINGS, QUERIES, FILTERS, LIBRARY_QUERIES, MORE_LIBRARY_QUERIES = 8, 12, 20, 12, 60
 """Of a round: draws of settings, queries of each, and embedded filters and other libraries' queries over each table."""
@@ -77,6 +78,8 @@ class Oracle:
         self.lab, self.seed, self.tell, self.progress = lab, seed, tell, progress
         self.libraries = libraries
         self.judge = Judge(lab)
+        if merges_scans(lab.spark):
+            progress.coverage.wanted.append(MERGED)
         self._end = self._last = 0.0
 
     def run(
@@ -296,6 +299,7 @@ class Oracle:
         with self.progress.timed("reports"):
             met = [built for i, built in enumerate(tables) if f"oracle_t{i}" in query.text]
             features = set[str]().union(*(built.features for built in met))
+            features |= {MERGED} if ours.merged else set()
             adopted = {built.name for built in met if built.adopted}
             self.progress.coverage.take(query.shape, {built.format for built in met}, features, adopted)
         if problem is not None:

@@ -79,6 +79,18 @@ def needs_newest(spark: Any) -> None:
         pytest.skip(f"In Spark {spark.version}, a DataFrame keeps the version at which it was made")
 
 
+def merges_scans(spark: Any) -> bool:
+    """Whether Spark builds one scan for several subqueries that read one table of a catalog."""
+    constants = bridge_of(spark).cls("org.apache.spark.sql.connector.catalog.TableCapability").values()
+    return any(constant.name() == "SCAN_MERGING" for constant in constants)
+
+
+def needs_merged_scans(spark: Any) -> None:
+    """Skip where Spark reads a table of a catalog once for each subquery."""
+    if not merges_scans(spark):
+        pytest.skip(f"Spark {spark.version} merges no scans of tables of catalogs")
+
+
 def has_views(spark: Any) -> bool:
     """Whether Spark has catalogs of tables and views."""
     return bridge_of(spark).has_class("org.apache.spark.sql.connector.catalog.RelationCatalog")

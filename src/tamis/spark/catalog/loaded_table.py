@@ -16,6 +16,7 @@ from tamis.engine.operations import Result
 from tamis.errors import TamisError
 from tamis.spark.catalog.generated_properties import generated_properties
 from tamis.spark.catalog.spark_constraints import java_constraints
+from tamis.spark.catalog.table_capabilities import table_capabilities
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import from_spark, to_spark
 from tamis.spark.scan.scan_metrics import Opening
@@ -34,14 +35,6 @@ _MIXINS = (
     "SupportsRowLevelOperations",
 )
 INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
-CAPABILITIES = (
-    "BATCH_READ",
-    "MICRO_BATCH_READ",
-    "V1_BATCH_WRITE",
-    "STREAMING_WRITE",
-    "TRUNCATE",
-    "OVERWRITE_BY_FILTER",
-)
 
 
 class LoadedTable(Indexed):
@@ -178,8 +171,7 @@ class LoadedTable(Indexed):
         return self.bridge.struct_type(to_spark(self.logical_schema, ids=self._keeps_ids))
 
     def capabilities(self) -> list[Any]:
-        evolving = ("AUTOMATIC_SCHEMA_EVOLUTION",) if self._evolving else ()
-        return [self.bridge.enum(_CATALOG + "TableCapability", name) for name in (*CAPABILITIES, *evolving)]
+        return table_capabilities(self.bridge, evolving=bool(self._evolving))
 
     def properties(self) -> dict[str, str]:
         shown = {k: v for k, v in self.head.properties.items() if k != PENDING}
