@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from tests.oracle.lab import Built, Lab
+from tests.oracle.lab import Lab
 from tests.oracle.query import ORDERED, SOME, Query, named
 from tests.oracle.settings import COMPILED, settled
 
@@ -40,6 +41,16 @@ class Answer:
             return f"raises {self.error} ({self.detail[:160]})"
         shown = ", ".join(str(row) for row in self.rows[:4])
         return f"{len(self.rows)} rows: {shown}{' …' if len(self.rows) > 4 else ''}"
+
+
+class TwoSided(Protocol):
+    """A table here and in plain Spark."""
+
+    def ours(self, step: int | None = None) -> str:
+        """What names the table in SQL, as it was after ``step``."""
+
+    def plain(self, step: int | None = None) -> str:
+        """What names its rows in plain Parquet."""
 
 
 Answers = tuple[Answer, Answer | None]
@@ -92,7 +103,7 @@ class Judge:
     def __init__(self, lab: Lab) -> None:
         self.lab, self.asked = lab, 0
 
-    def answers(self, query: Query, tables: list[Built], *, ours: bool) -> Answers:
+    def answers(self, query: Query, tables: Sequence[TwoSided], *, ours: bool) -> Answers:
         """The answer, and that of the query without its limit where the judge needs it."""
         spark = self.lab.spark
 
@@ -116,7 +127,7 @@ class Judge:
                 with suppress(Exception):  # what failed before was never made
                     spark.sql(here(statement)).collect()
 
-    def differs(self, query: Query, tables: list[Built]) -> str | None:
+    def differs(self, query: Query, tables: Sequence[TwoSided]) -> str | None:
         """What is wrong with the answer here; None where nothing is."""
         self.asked += 1
         plain, unlimited = self.answers(query, tables, ours=False)
@@ -129,7 +140,7 @@ class Judge:
         return problem and f"asked again: {problem}"
 
     def judged(
-        self, query: Query, tables: list[Built], ours: Answer, plain: Answer, unlimited: Answer | None
+        self, query: Query, tables: Sequence[TwoSided], ours: Answer, plain: Answer, unlimited: Answer | None
     ) -> str | None:
         """What is wrong with ``ours``. Where plain Spark alone fails, it is asked once more with compiled filters.
 
@@ -145,7 +156,7 @@ class Judge:
             plain, unlimited = self.answers(query, tables, ours=False)
         return compare(query, ours, plain, unlimited)
 
-    def some_row_raises(self, error: str, query: Query, tables: list[Built]) -> bool:
+    def some_row_raises(self, error: str, query: Query, tables: Sequence[TwoSided]) -> bool:
         """Whether plain Spark raises ``error`` for the query of one row of a table alone."""
         if query.before:
             return False
@@ -160,7 +171,7 @@ class Judge:
         return False
 
 
-def _one_row_of(number: int, tables: list[Built], asked: int, step: int | None) -> str:
+def _one_row_of(number: int, tables: Sequence[TwoSided], asked: int, step: int | None) -> str:
     """What stands for a table in a query, if the current state of one has the rows of one key only."""
     return ONE_ROW if asked == number and step is None else tables[asked].plain(step)
 

@@ -10,7 +10,7 @@ from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
 from tamis.world import world
-from tests.oracle import differing, streams, tour
+from tests.oracle import differing, malformed, streams, tour
 from tests.oracle import history as h
 from tests.oracle.case import Case, contents
 from tests.oracle.coverage import MERGED, Coverage
@@ -78,8 +78,7 @@ class Oracle:
         self.lab, self.seed, self.tell, self.progress = lab, seed, tell, progress
         self.libraries = libraries
         self.judge = Judge(lab)
-        if merges_scans(lab.spark):
-            progress.coverage.wanted.append(MERGED)
+        progress.coverage.wanted += [malformed.FEATURE, *([MERGED] if merges_scans(lab.spark) else [])]
         self._end = self._last = 0.0
 
     def run(
@@ -119,6 +118,7 @@ class Oracle:
                     break
                 self._stream(built, asked, USUAL | {"tamis.read.lazy": ("on", "off")[at % 4 in (1, 2)]}, "tour")
             self.lab.forget(built)
+        self._malformed(Random(self.seed), "tour", 3)
 
     def _walk(
         self,
@@ -163,6 +163,8 @@ class Oracle:
                     self._stream(built, streams.some_stream(rng, built), some_settings(rng), where)
             if number % 2 and self._time():
                 self._differing(rng, tables, where)
+            if number % 3 == 0 and self._time():
+                self._malformed(rng, where)
         finally:
             for built in tables:
                 self.lab.forget(built)
@@ -209,6 +211,20 @@ class Oracle:
             self.progress.coverage.features[differing.FEATURE] += 1
             if problem is not None:
                 self._found(Case((built.history,)), problem, where)
+
+    def _malformed(self, rng: Random, where: str, count: int = QUERIES) -> None:
+        """Ask ``count`` queries of a table with texts that are not UTF-8."""
+        settings = some_settings(rng)
+        with settled(self.lab.spark, settings), malformed.some_texts(self.lab, rng) as texts:
+            queries = Queries(rng, [malformed.asked_texts("oracle_t0")])
+            for _ in range(count):
+                query = malformed.with_malformed_literals(rng, queries.query(CORE_SHAPES))
+                with self.progress.timed("texts"):
+                    problem = self.judge.differs(query, [texts])
+                self.progress.queries += 1
+                self.progress.coverage.take(query.shape, {texts.format}, {malformed.FEATURE})
+                if problem is not None:
+                    self._found(Case((), settings, query), f"{malformed.FEATURE}: {query.text}: {problem}", where)
 
     def _filters(self, rng: Random, built: Built, where: str) -> None:
         asked = Predicates(rng, built.columns, samples=h.samples_of(built.history))

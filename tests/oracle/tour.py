@@ -127,6 +127,11 @@ def over_adopted() -> Iterator[tuple[Settings, Query]]:
             yield USUAL | {"tamis.read.lazy": lazy}, Query(text, judge, "tour")
 
 
+MERGED_SUBQUERIES = (
+    "SELECT (SELECT sum(k) FROM oracle_t0 WHERE k > 20), (SELECT sum(hash(s)) FROM oracle_t0 WHERE k > 20)"
+)
+
+
 def steps() -> Iterator[tuple[Settings, Query]]:
     """Settings and queries."""
     for lazy in ("on", "off", "auto", "native"):
@@ -138,6 +143,7 @@ def steps() -> Iterator[tuple[Settings, Query]]:
             yield settings, Query(f"{unlimited} LIMIT 150", SOME, "tour", unlimited)
             yield settings | TASKS, Query(f"SELECT count(*), min(k), max(b) FROM oracle_t0 WHERE {text}", EXACT, "tour")
         yield settings | TASKS, Query(f"SELECT k, b FROM oracle_t0 {BEST}", ORDERED, "tour")
+        yield settings, Query(MERGED_SUBQUERIES, EXACT, "tour")
         for text in UNKNOWN:
             yield settings, Query(f"SELECT count(*), max(a) FROM oracle_t0 WHERE {text}", EXACT, "tour")
             yield settings, Query(f"SELECT s FROM oracle_t0 WHERE {text} LIMIT 500", EXACT, "tour")

@@ -21,6 +21,8 @@ _TRIES = {
 }
 """Functions that raise under ANSI, and their variants that return NULL instead."""
 
+_SPARK_ONLY = (LEFT_TO_SPARK, MALFORMED_TEXT)
+
 _SUSPECTS = {
     "[CAST_": {"cast"},
     "[NUMERIC_VALUE_OUT_OF_RANGE": set(_TRIES),
@@ -58,8 +60,13 @@ def failure_error(
     )
 
 
+def only_spark_knows(message: str) -> bool:
+    """Whether the message of a ``FILTER_FAILED`` names a row that only Spark can test. Spark need not fail on it."""
+    return any(text in message for text in _SPARK_ONLY)
+
+
 def _remedy(conjunct: Expr, error: str) -> str:
-    if error in {LEFT_TO_SPARK, MALFORMED_TEXT}:
+    if error in _SPARK_ONLY:
         return "Run this filter through Spark, or exclude such rows by a condition before it."
     suspects: set[str] = next((names for start, names in _SUSPECTS.items() if error.startswith(start)), set())
     calls = {node.function for node in conjunct.walk() if isinstance(node, Call) and node.mode is Mode.ANSI}

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.engine.part_reader import ReadCounters, ReadSpec, evaluates_all, read_part
+from tamis.engine.part_reader import ReadCounters, ReadSpec, evaluates_all, only_spark_knows, read_part
 from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, TamisError
 from tamis.storage.files import PartRef
 from tamis.world import world
@@ -68,9 +68,9 @@ def read_audited(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of ``ref`` read without skipping; call ``found`` if ``proof`` does not hold.
 
-    A claim is not checked if the reader leaves a conjunct to Spark: rows that it yields need not match.
-    Raises the filter's errors. If a skipped part cannot be read at all, the query continues: it did not need
-    that part.
+    A claim is not checked if the reader leaves a conjunct to Spark, since rows that it yields need not match, or if
+    only Spark can test one of the rows. Raises the filter's errors. If a skipped part cannot be read or tested at
+    all, the query continues: it did not need that part.
     """
     clues = _without_claims(ref)
     rows, cost, checkable = 0, ReadCounters(), evaluates_all(spec)
@@ -82,13 +82,16 @@ def read_audited(
         finally:
             counters.merge(cost if proof is not Proof.NONE else cost.without_blocks())
     except InvalidInput as error:
+        if proof is Proof.NONE and not rows and only_spark_knows(str(error)):
+            _log_unchecked(ref, error)
+            return
         if checkable:
             _compare(ref, proof, spec, counters, str(error), found)
         raise
     except (CorruptData, NotFound, StoreUnavailable) as error:
         if proof is not Proof.NONE:
             raise
-        _LOG.warning("AUDIT: part %s could not be checked: %s", ref.part_id, error)
+        _log_unchecked(ref, error)
         return
     except GeneratorExit:  # the consumer stopped: what came already may disprove the claim
         if rows and proof is Proof.NONE and checkable:
@@ -110,18 +113,27 @@ def _compare(
     ``without``: the number of rows read without skipping, or the filter's error.
     """
     claimed = 0 if proof is Proof.NONE else _claimed(replace(ref, all_match=proof is Proof.ALL), spec, counters)
-    if claimed == without or (isinstance(claimed, str) and isinstance(without, str)):
+    if claimed == without or (isinstance(claimed, str) and isinstance(without, str)) or _is_unknown(without, claimed):
         return
     if spec.errors == "keep":  # rows that only Spark can judge, as by newer letters, survived: they disprove nothing
         without, certain = certain_matches(ref, spec, counters), replace(spec, errors="raise")
         claimed = 0 if proof is Proof.NONE else _claimed(replace(ref, all_match=proof is Proof.ALL), certain, counters)
-        if claimed == without and not isinstance(without, str):
+        if (claimed == without and not isinstance(without, str)) or _is_unknown(without, claimed):
             return
     shown = [f"its filter fails: {x}" if isinstance(x, str) else f"{x} rows match" for x in (without, claimed)]
     found(
         ref.part_id,
         f"it {proof.value}, but {shown[0]}" + ("" if proof is Proof.NONE else f", with skipping {shown[1]}"),
     )
+
+
+def _is_unknown(*found: int | str) -> bool:
+    """Whether one of the numbers of rows is not known, because only Spark can test a row."""
+    return any(isinstance(one, str) and only_spark_knows(one) for one in found)
+
+
+def _log_unchecked(ref: PartRef, error: TamisError) -> None:
+    _LOG.warning("AUDIT: part %s could not be checked: %s", ref.part_id, error)
 
 
 def _without_claims(ref: PartRef) -> dict[str, Any]:
