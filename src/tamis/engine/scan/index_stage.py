@@ -26,8 +26,9 @@ def look_up(
     sieved: Sieved,
     options: Options,
     now: tuple[int, int],
+    errors: str,
 ) -> Outcome:
-    """Consult the indexes and narrow ``sieved.keep`` to what they leave.
+    """Consult the indexes and narrow ``sieved.keep`` to what they leave. ``errors`` as in ``ReadSpec``.
 
     The parts of ``sieved`` get the columns ``candidates`` and ``candidate_rows``. Reads a bounded amount of
     index data.
@@ -40,7 +41,7 @@ def look_up(
         selected,
         sieved.parts,
         wanted,
-        use=IndexUse(options.index_use, options.stats_filter),
+        use=IndexUse(options.index_use, options.stats_filter, errors),
         now=now,
     )
     empty = found.candidates.empty & wanted

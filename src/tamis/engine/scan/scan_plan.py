@@ -211,7 +211,7 @@ def plan_scan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
     sieved = run_funnel(
         snapshot, conjuncts, options, (lo, hi), request.measured.union(*(by.column.ids for by in order))
     )
-    looked = look_up(snapshot, store, conjuncts, selected, sieved, options, (lo, hi))
+    looked = look_up(snapshot, store, conjuncts, selected, sieved, options, (lo, hi), request.errors)
     report = Report(
         request.table or store.url,
         snapshot.version,

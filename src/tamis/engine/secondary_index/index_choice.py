@@ -113,7 +113,7 @@ class _Choice:
         """The parts covered by a shared lookup."""
         self._snapshot, self._store, self._parts = snapshot, store, parts
         self._conjuncts, self._given = _with_implied(conjuncts, snapshot.head.schema, now)
-        self._keep, self._now, self._use, self._by_statistics = keep, now, use.mode.lower(), use.by_statistics
+        self._keep, self._now, self._use, self._given_use = keep, now, use.mode.lower(), use
         named = self._use not in {"auto", "lookup", "plan"}
         self._forced = self._use != "auto"
         self._indexes = [i for i in snapshot.head.indexes if not named or i.name.lower() == self._use]
@@ -209,7 +209,7 @@ class _Choice:
         return self._budget(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
 
     def _lookup(self, covered: Coverage, mine: tuple[Expr, ...], wanted: Bools) -> Lookup:
-        facts = (self._now, self._counters, self._by_statistics)
+        facts = (self._now, self._counters, self._given_use.by_statistics, self._given_use.errors)
         return Lookup(self._snapshot, self._store, covered, mine, wanted, *facts)
 
     # --- AND ---

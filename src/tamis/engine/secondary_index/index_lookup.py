@@ -65,6 +65,8 @@ class Lookup:
     counters: ReadCounters = field(default_factory=ReadCounters)
     by_statistics: bool = True
     """Whether statistics of the index decide which of its parts and pages are read, and that hits are exact."""
+    errors: str = "keep"
+    """``ReadSpec.errors`` for entries that become rows: nobody tests those again."""
     _narrowed: dict[str, Narrowed] = field(default_factory=dict, repr=False)
     """Index parts that were opened for the estimate."""
 
@@ -253,7 +255,10 @@ class Lookup:
         return self._candidates(found)
 
     def spec(self, columns: Schema | None = None) -> ReadSpec:
-        """Return a spec to read entries that match or raise: these columns, then ordinal and row."""
+        """Return a spec to read these columns of entries, then ordinal and row.
+
+        Without columns, of entries that match, that raise, or that only Spark can test: the base decides about them.
+        """
         current = self.schemas[max(self.schemas)]
         wanted = () if columns is None else tuple(f.id for f in columns)
         return ReadSpec(
@@ -262,7 +267,7 @@ class Lookup:
             schema=replace(current, fields=tuple(current.by_id[i] for i in (*wanted, PART, ROW))),
             part_schemas=self.schemas,
             conjuncts=self._flat,
-            errors="keep",
+            errors="keep" if columns is None else self.errors,
             lazy="off",
             block_statistics=self.by_statistics,
             now_micros=self.now[1],
