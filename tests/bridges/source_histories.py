@@ -94,3 +94,8 @@ def iceberg_rows(table: Any, start: int) -> pa.Table:
     return pa.table([columns.get(f.name, pa.nulls(len(found), f.type)) for f in own], names=[f.name for f in own]).cast(
         own
     )
+
+
+def table_of_commits(folder: Path, versions: int) -> None:
+    for at in range(versions):
+        deltalake.write_deltalake(folder, pa.table({"v": [at], "s": [f"t{at}"]}), mode="append")

@@ -1,0 +1,43 @@
+"""Paths in a Delta log are decoded once, and those outside the root are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.bridges.sources.delta_source import DeltaOptions, read_delta
+from tamis.bridges.sources.foreign_paths import percent_decoded
+from tests.bridges import delta_logs as logs
+from tests.bridges.foreign_tables import live_rows
+
+
+@pytest.mark.parametrize("path", ["../b.parquet", "x/../../b.parquet", "/b.parquet", "s3://other/b.parquet", "a//b"])
+def test_a_file_outside_the_root_is_refused(tmp_path: Path, path: str) -> None:
+    action = {"add": {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}}
+    logs.create(tmp_path, [logs.field("v", "long")], [action])
+    with pytest.raises(tamis.errors.InvalidInput, match="OUTSIDE_SOURCE"):
+        read_delta(str(tmp_path))
+
+
+def test_absolute_paths_below_the_root_are_its_own_and_others_may_be_allowed(tmp_path: Path) -> None:
+    there, clone = tmp_path / "base table", tmp_path / "clone"
+    base = logs.add(there, "a b.parquet", pa.table({"v": [1]}), {})["add"]
+    own = logs.add(clone, "c.parquet", pa.table({"v": [2]}), {})["add"]
+    actions = [
+        {"add": {**base, "path": (there / "a b.parquet").as_uri()}},
+        {"add": {**own, "path": (clone / "c.parquet").as_uri()}},
+    ]
+    logs.create(clone, [logs.field("v", "long")], actions)
+    with pytest.raises(tamis.errors.InvalidInput, match="OUTSIDE_SOURCE"):
+        read_delta(str(clone))
+    source = read_delta(str(clone), DeltaOptions(outside=True))
+    assert source.files["path"].to_pylist() == [f"file://{there}/a b.parquet", "c.parquet"]
+    assert sorted(live_rows(source)["v"].to_pylist()) == [1, 2]
+
+
+def test_escapes_in_paths_are_decoded_once() -> None:
+    paths = pa.array(["a%20b", "a%2520b", "%c3%BC", "plain", "100%"])
+    assert percent_decoded(paths).to_pylist() == ["a b", "a%20b", "ü", "plain", "100%"]
