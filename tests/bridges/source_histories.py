@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyiceberg.types import LongType
 
 import tamis
+from tests.bridges.foreign_tables import sorted_rows
 
 
 def rows(start: int, count: int = 10) -> pa.Table:
@@ -99,3 +100,7 @@ def iceberg_rows(table: Any, start: int) -> pa.Table:
 def table_of_commits(folder: Path, versions: int) -> None:
     for at in range(versions):
         deltalake.write_deltalake(folder, pa.table({"v": [at], "s": [f"t{at}"]}), mode="append")
+
+
+def delta_rows(folder: Path, version: int | None = None) -> list[str]:
+    return sorted_rows(deltalake.DeltaTable(folder, version=version).to_pyarrow_table())
