@@ -19,6 +19,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# What these modules assert is shown with its values, as in a test.
+pytest.register_assert_rewrite("tests.bridges.followed_iceberg_tables")
+
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 OLDEST_JAVA = 17
 
