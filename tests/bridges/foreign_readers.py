@@ -34,3 +34,7 @@ def iceberg_by_pyiceberg(path: str) -> list[str]:
 
 def iceberg_by_polars(path: str) -> list[str]:
     return values_of(pl.scan_iceberg(metadata_file(path)).collect().to_arrow())
+
+
+def opened(path: str) -> StaticTable:
+    return StaticTable.from_metadata(metadata_file(path))
