@@ -20,7 +20,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # What these modules assert is shown with its values, as in a test.
-pytest.register_assert_rewrite("tests.bridges.followed_iceberg_tables")
+pytest.register_assert_rewrite(
+    "tests.bridges.followed_iceberg_tables",
+    "tests.spark.coming_from_reads",
+    "tests.spark.coming_from_schemas",
+    "tests.spark.coming_from_shop",
+    "tests.spark.coming_from_tables",
+    "tests.spark.coming_from_upkeep",
+    "tests.spark.coming_from_writes",
+)
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 OLDEST_JAVA = 17
