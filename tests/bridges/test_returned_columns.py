@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyiceberg.types import StringType
 
+from tests.bridges import iceberg_tables as ice
 from tests.bridges.followed_iceberg_tables import DATA, Followed, made
 
 
@@ -67,6 +70,62 @@ def test_a_field_of_a_struct_comes_back(tmp_path: Path) -> None:
     followed.set_schema(0)
     followed.sync()
     followed.check("s.w = 'x'", "s.w IS NULL")
+
+
+LINE = pa.struct([("u", pa.int64()), ("w", pa.string())])
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "path", "filters"),
+    [
+        (
+            pa.list_(LINE),
+            [[{"u": 1, "w": "x"}, None], None],
+            ("s", "element", "w"),
+            ("get(s, 0).w = 'x'", "exists(s, e -> e.w = 'x')", "exists(s, e -> e.w IS NULL)"),
+        ),
+        (
+            pa.map_(pa.string(), LINE),
+            [[("a", {"u": 1, "w": "x"})], []],
+            ("s", "value", "w"),
+            ("s['a'].w = 'x'", "s['a'].w IS NULL"),
+        ),
+        (
+            pa.struct([("in", LINE), ("v", pa.int64())]),
+            [{"in": {"u": 1, "w": "x"}, "v": 1}, {"in": None, "v": 2}],
+            ("s", "in", "w"),
+            ("s.in.w = 'x'", "s.in.w IS NULL", "s.v = 2"),
+        ),
+    ],
+    ids=["list", "map", "struct"],
+)
+def test_a_field_below_comes_back(
+    tmp_path: Path, kind: pa.DataType, values: list[object], path: tuple[str, ...], filters: tuple[str, ...]
+) -> None:
+    data = pa.table({"k": [1, 2], "s": pa.array(values, kind)})
+    followed = Followed(tmp_path, made(tmp_path, data))
+    followed.append(data.to_pylist()[0] | {"k": 3})
+    followed.change_schema(lambda update: update.delete_column(path))
+    followed.sync()  # takes the append under the schema without the field
+    followed.set_schema(0)
+    followed.sync()
+    followed.check(*filters)
+
+
+def test_an_equality_delete_by_a_column_that_came_back_is_applied(tmp_path: Path) -> None:
+    followed = Followed(tmp_path, made(tmp_path, DATA))
+    followed.append({"k": 3, "c": "c"})
+    followed.change_schema(lambda update: update.delete_column("c"))
+    followed.sync()
+    followed.set_schema(0)
+    file = ice.equality_file(followed.source, pa.table({"c": ["a", "c"]}), {"c": 2})
+    changed = ice.commit_deletes(ice.metadata_of(followed.source), [file])
+    with contextlib.closing(sqlite3.connect(tmp_path / "catalog.db")) as catalog, catalog:
+        catalog.execute("UPDATE iceberg_tables SET metadata_location = ?", (changed.as_uri(),))
+    followed.sync()
+    assert followed.table.scan().to_arrow().to_pylist() == [{"k": 2, "c": "b"}]
+    assert followed.table.scan("c = 'a'").count() == 0
+    assert followed.table.scan("c = 'b'").count() == 1
 
 
 def test_a_partition_column_comes_back(tmp_path: Path) -> None:

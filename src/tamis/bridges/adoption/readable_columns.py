@@ -67,9 +67,9 @@ def check_readable(footer: SourceFooter, layout: ForeignLayout, schema: Schema, 
     for at, (path, own) in enumerate(zip(layout.leaves, layout.own, strict=True)):
         if path[0] in given:
             continue
-        above = next((i for i in path if i in schema.by_id and not schema.by_id[i].type.children), own)
-        if own < 0 <= above:  # the column has no fields, and the file has some below it
-            raise _unreadable(footer, schema, above, "a nested column")
+        column = schema.by_id.get(layout.nearest[at])
+        if own < 0 and column is not None and not column.type.children:
+            raise _unreadable(footer, schema, column.id, "a nested column")
         known = schema.by_id.get(own)
         if known is None:
             continue

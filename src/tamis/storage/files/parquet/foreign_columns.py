@@ -71,12 +71,15 @@ class ForeignLayout(Layout):
         """The file's leaf fields."""
         self.own: list[int] = []
         """The ids of the leaves themselves."""
+        self.nearest: list[int] = []
+        """The ids of the innermost fields of the schema that are leaves, or hold them; ``UNKNOWN`` without one."""
         self.leaves, self.top = [], []
         for f, known in zip(file_schema, matched, strict=True):
             self.top.append(UNKNOWN if known is None else known.id)
-            for path, own, leaf in _paths(f, known, (), names):
+            for path, own, nearest, leaf in _paths(f, known, (), names):
                 self.leaves.append(path)
                 self.own.append(own)
+                self.nearest.append(nearest)
                 self.fields.append(leaf)
         self.held = frozenset(i for path in self.leaves for i in path)
 
@@ -124,11 +127,11 @@ def _names_below(kind: pa.DataType, data_type: DataType, names: ForeignNames) ->
         yield from ((element.name, *rest) for rest in _names_below(kind.value_field.type, element.type, names))
 
 
-Leaf = tuple[tuple[int, ...], int, pa.Field]
+Leaf = tuple[tuple[int, ...], int, int, pa.Field]
 
 
 def _paths(f: pa.Field, known: Field | None, above: tuple[int, ...], names: ForeignNames) -> Iterator[Leaf]:
-    """Yield the path of ids, the own id and the field of each leaf at or below ``f``.
+    """Yield the path of ids, the own id, the nearest id of the schema and the field of each leaf at or below ``f``.
 
     The leaves of a map share one path, of all ids in it: maps are read whole.
     """
@@ -142,13 +145,13 @@ def _paths(f: pa.Field, known: Field | None, above: tuple[int, ...], names: Fore
     elif pa.types.is_map(kind):
         key, value = (data_type.key, data_type.value) if isinstance(data_type, Map) else (None, None)
         inner = [*_paths(kind.key_field, key, path, names), *_paths(kind.item_field, value, path, names)]
-        everything = tuple(dict.fromkeys(i for p, _, _ in inner for i in p))
-        yield from ((everything, own, leaf) for _, own, leaf in inner)
+        everything = tuple(dict.fromkeys(i for p, *_ in inner for i in p))
+        yield from ((everything, *rest) for _, *rest in inner)
     elif is_listed(kind):
         element = data_type.element if isinstance(data_type, Array) else None
         yield from _paths(kind.value_field, element, path, names)
     else:
-        yield path, path[-1], f
+        yield path, path[-1], next((i for i in reversed(path) if i != UNKNOWN), UNKNOWN), f
 
 
 def field_names(fields: Iterable[pa.Field]) -> Iterator[str]:
