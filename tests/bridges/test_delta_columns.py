@@ -132,11 +132,16 @@ def test_an_unknown_change_of_type_is_refused(tmp_path: Path, old: str, new: str
         read_delta(str(tmp_path))
 
 
+def listed(kind: str) -> dict[str, Any]:
+    return {"type": "array", "elementType": kind, "containsNull": True}
+
+
 def test_types_are_ours() -> None:
     """Nested types, CHAR and VARCHAR, and collations."""
     fields = [
         logs.field("c", "string", __CHAR_VARCHAR_TYPE_STRING="char(3)"),
         logs.field("k", "string", __COLLATIONS={"k": "ICU.UNICODE_CI"}),
+        logs.field("l", listed("string"), __COLLATIONS={"l.element": "spark.UTF8_LCASE"}),
         logs.field("m", pair()),
         logs.field("v", "variant"),
     ]
@@ -144,10 +149,11 @@ def test_types_are_ours() -> None:
     assert [str(f.type) for f in schema.fields] == [
         "char(3)",
         "string collate UNICODE_CI",
+        "array<string collate UTF8_LCASE>",
         "map<string,struct<x:bigint>>",
         "variant",
     ]
     assert isinstance(schema, Schema)
-    assert isinstance(schema.fields[2].type, Map)
+    assert isinstance(schema.fields[3].type, Map)
     with pytest.raises(tamis.errors.InvalidInput, match="geometry"):
         delta_schema(logs.metadata([logs.field("g", "geometry(0)")]), "here")

@@ -1,11 +1,11 @@
-"""The CHAR and VARCHAR types that Spark declares beside a schema, in which they are STRING.
+"""What Spark declares beside a schema, in which it is STRING: CHAR, VARCHAR and collations.
 
-Delta's log and the footers of Spark's Parquet files have them as the text of a column's whole type.
+Delta's log and the footers of Spark's Parquet files have CHAR and VARCHAR as the text of a column's whole type, and
+collations by the path of the text below its field.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,9 +18,7 @@ from tamis.core.types.arrow import from_arrow_field
 from tamis.core.types.logical import with_children
 from tamis.errors import TamisError
 
-_DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
-ROW_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
-"""The key of the schema that Spark writes into the footers of its files."""
+_DECLARED, _COLLATIONS = "__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS"
 
 
 def declared_type(metadata: Mapping[str, Any]) -> str | None:
@@ -34,12 +32,13 @@ def with_declared_texts(data_type: DataType, declared: str | None) -> DataType:
     if declared is None:
         return data_type
     try:
-        return _merged(data_type, from_arrow_field(parse_columns(f"c {declared}").field(0)).type)
+        return merged_texts(data_type, from_arrow_field(parse_columns(f"c {declared}").field(0)).type)
     except (TamisError, pa.ArrowException):
         return data_type
 
 
-def _merged(data_type: DataType, declared: DataType) -> DataType:
+def merged_texts(data_type: DataType, declared: DataType) -> DataType:
+    """Return a type with the texts of ``declared`` where it has a STRING; other types count as they are."""
     if isinstance(declared, String):
         return declared if data_type == STRING else data_type
     if type(data_type) is not type(declared) or not data_type.children:
@@ -47,15 +46,24 @@ def _merged(data_type: DataType, declared: DataType) -> DataType:
     others = {f.name: f.type for f in declared.children}
     if not isinstance(data_type, Struct):
         others = {f.name: o.type for f, o in zip(data_type.children, declared.children, strict=True)}
-    inner = tuple(replace(f, type=_merged(f.type, others.get(f.name, f.type))) for f in data_type.children)
+    inner = tuple(replace(f, type=merged_texts(f.type, others.get(f.name, f.type))) for f in data_type.children)
     return with_children(data_type, inner)
 
 
-def declared_columns(row_schema: bytes | None) -> dict[str, str]:
-    """Return the declared types by column in ``row_schema``, what a footer has under ``ROW_SCHEMA``."""
-    try:
-        found = json.loads(row_schema or b"{}").get("fields", [])
-        given = {f["name"]: declared_type(f.get("metadata") or {}) for f in found}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return {}
-    return {name: declared for name, declared in given.items() if declared is not None}
+def with_collations(data_type: DataType, metadata: Mapping[str, Any], path: str) -> DataType:
+    """Return the type of the field ``path`` with the collations in its metadata; fields of structs have their own."""
+    collations = metadata.get(_COLLATIONS)
+    if not isinstance(collations, dict) or isinstance(data_type, Struct):
+        return data_type
+    if isinstance(data_type, String):
+        found = collations.get(path)
+        return data_type if found is None else String(collation=str(found).rpartition(".")[2])
+    inner = (replace(f, type=with_collations(f.type, metadata, f"{path}.{f.name}")) for f in data_type.children)
+    return with_children(data_type, tuple(inner)) if data_type.children else data_type
+
+
+def has_collation(data_type: DataType) -> bool:
+    """Return whether a text in the type has a collation other than that of bytes."""
+    if isinstance(data_type, String):
+        return data_type.collation != STRING.collation
+    return any(has_collation(f.type) for f in data_type.children)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tamis.bridges.sources.declared_texts import declared_type, with_declared_texts
+from tamis.bridges.sources.declared_texts import declared_type, with_collations, with_declared_texts
 from tamis.core.schema.widening import type_widens
 from tamis.core.types import (
     BYTE,
@@ -17,7 +17,6 @@ from tamis.core.types import (
     LONG,
     NO_ID,
     SHORT,
-    STRING,
     Array,
     DataType,
     Decimal,
@@ -96,6 +95,11 @@ def delta_schema(
     return DeltaSchema(schema, mode, partitions, places, names)
 
 
+def spark_field(value: Mapping[str, Any]) -> Field:
+    """Return a field of Spark's JSON of a schema, without ids. Raises ``ValueError`` or ``KeyError`` for other JSON."""
+    return _Reader(mapped=False).field(value)
+
+
 class _Reader:
     """Reads Delta's JSON of a schema; remembers what our fields have no room for, by the order of the fields."""
 
@@ -111,10 +115,8 @@ class _Reader:
         nested = metadata.get(_NESTED) or {} if self.mapped else {}
         name = str(value["name"])
         data_type = self.type(value["type"], nested, str(metadata.get(_PHYSICAL, name)))
-        if data_type == STRING:
-            data_type = _text_type(metadata, name)
-        else:
-            data_type = with_declared_texts(data_type, declared_type(metadata))
+        data_type = with_collations(data_type, metadata, name)
+        data_type = with_declared_texts(data_type, declared_type(metadata))
         comment = metadata.get("comment")
         return Field(name, data_type, bool(value["nullable"]), identifier, comment if comment else None)
 
@@ -194,14 +196,6 @@ def _delta_widens(old: DataType, new: DataType) -> bool:
     if isinstance(new, Decimal) and old in INTEGRAL:
         return new.precision - new.scale >= (20 if old == LONG else 10)
     return False
-
-
-def _text_type(metadata: Mapping[str, Any], name: str) -> DataType:
-    """Return the type of a text column: CHAR and VARCHAR, and a collation, stand in its metadata."""
-    collations = metadata.get("__COLLATIONS")
-    if isinstance(collations, dict) and name in collations:
-        return String(collation=str(collations[name]).rpartition(".")[2])
-    return with_declared_texts(STRING, declared_type(metadata))
 
 
 def _numbered(f: Field, before: Siblings) -> Field:

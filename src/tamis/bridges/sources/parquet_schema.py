@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from tamis.bridges.sources.declared_texts import ROW_SCHEMA, declared_columns, with_declared_texts
+from tamis.bridges.sources.declared_texts import has_collation, merged_texts
 from tamis.bridges.sources.source_footers import SourceFooter
+from tamis.bridges.sources.spark_row_schema import ROW_SCHEMA, columns_stored_otherwise, declared_columns
 from tamis.core.schema.widening import type_widens
 from tamis.core.types import BINARY, NULL, STRING, TIMESTAMP, Array, DataType, Decimal, Field, Map, Schema, Struct
 from tamis.core.types.arrow import from_arrow_type
@@ -26,13 +28,19 @@ class _Reading:
     path: str
     leaves: Iterator[str]
     binary_as_string: bool
+    schema: pq.ParquetSchema
+
+    def is_variant(self, kind: pa.StructType) -> bool:
+        """Return whether a struct is a VARIANT. PyArrow shows the annotation in the text of the schema alone."""
+        names = {f.name for f in kind}
+        return {"metadata", "value"} <= names and "(Variant(" in str(self.schema)
 
 
 def fields_of(footer: SourceFooter, *, binary_as_string: bool = False) -> tuple[Field, ...]:
     """Return the columns of a file, without ids. Raises ``InvalidInput`` (``UNSUPPORTED_TYPE``) naming one."""
     schema = footer.metadata.schema
     leaves = iter([schema.column(at).physical_type for at in range(len(schema))])
-    reading = _Reading(footer.path, leaves, binary_as_string)
+    reading = _Reading(footer.path, leaves, binary_as_string, schema)
     return _fields(list(footer.schema), reading, ())
 
 
@@ -53,6 +61,8 @@ def _fields(found: Sequence[pa.Field], reading: _Reading, above: tuple[str, ...]
 
 def _type(kind: pa.DataType, reading: _Reading, path: tuple[str, ...]) -> DataType:
     if pa.types.is_struct(kind):
+        if reading.is_variant(kind):
+            raise _stored_otherwise(path, reading.path, "VARIANT")
         return Struct(_fields(list(kind), reading, path))
     if pa.types.is_map(kind):
         key = Field("key", _type(kind.key_type, reading, (*path, "key")), nullable=False)
@@ -83,6 +93,16 @@ def _unsupported(path: tuple[str, ...], file: str, what: str, remedy: str) -> In
     )
 
 
+def _stored_otherwise(path: tuple[str, ...], file: str, what: str) -> InvalidInput:
+    name = ".".join(path)
+    return InvalidInput(
+        f"Column {name!r} of the file {file} holds {what}, which Parquet stores as another type: it is not adopted.",
+        code="UNSUPPORTED_TYPE",
+        name=name,
+        remedy="Read the files with Spark, and insert the rows into a table.",
+    )
+
+
 def merged_schema(footers: Sequence[SourceFooter], *, binary_as_string: bool = False) -> Schema:
     """Return one schema, without ids, that holds the columns of all files in the order in which they first occur.
 
@@ -95,22 +115,35 @@ def merged_schema(footers: Sequence[SourceFooter], *, binary_as_string: bool = F
         kinds.setdefault((footer.schema.remove_metadata(), physical), footer)
     fields: tuple[Field, ...] = ()
     first = ""
-    declared = _declared_alike(footers)
     for footer in kinds.values():
         more = fields_of(footer, binary_as_string=binary_as_string)
         fields = _merged(fields, more, (first, footer.path), ()) if first else more
         first = first or footer.path
-    return Schema(tuple(replace(f, type=with_declared_texts(f.type, declared.get(f.name))) for f in fields))
+    return Schema(_with_declared_texts(fields, footers))
 
 
-def _declared_alike(footers: Sequence[SourceFooter]) -> dict[str, str]:
-    """Return the CHAR and VARCHAR types that all files declare alike that have the column: others are STRING."""
-    found: dict[str, str] = {}
-    unlike: set[str] = set()
-    for names, notes in {(tuple(f.schema.names), (f.metadata.metadata or {}).get(ROW_SCHEMA)) for f in footers}:
-        declared = declared_columns(notes)
-        unlike |= {n for n in names if n not in declared or found.setdefault(n, declared[n]) != declared[n]}
-    return {name: text for name, text in found.items() if name not in unlike}
+def _with_declared_texts(fields: tuple[Field, ...], footers: Sequence[SourceFooter]) -> tuple[Field, ...]:
+    """Return the fields with the texts that Spark declares.
+
+    Where files that have a column declare CHAR and VARCHAR differently, or some declare none, it is STRING. Raises
+    ``InvalidInput``: ``SCHEMAS_DIFFER`` where they differ in a collation, ``UNSUPPORTED_TYPE`` for a column whose type
+    Spark stores as another.
+    """
+    kinds = {(tuple(f.schema.names), (f.metadata.metadata or {}).get(ROW_SCHEMA)): f.path for f in footers}
+    for (_, notes), path in kinds.items():
+        for name, kind in columns_stored_otherwise(notes).items():
+            raise _stored_otherwise((name,), path, kind.upper())
+    out = []
+    for field in fields:
+        found: dict[DataType, str] = {}
+        for (names, notes), path in kinds.items():
+            if field.name in names:
+                found[merged_texts(field.type, declared_columns(notes).get(field.name, field.type))] = path
+        if len(found) > 1 and any(has_collation(one) for one in found):
+            (one, first), (two, second) = list(found.items())[:2]
+            raise _differ((field.name,), (first, second), f"is {one} in the first and {two} in the second")
+        out.append(replace(field, type=next(iter(found))) if len(found) == 1 else field)
+    return tuple(out)
 
 
 def _merged(
