@@ -20,7 +20,7 @@ from tests.oracle.query import Asked, Query
 FEATURE = "texts that are not UTF-8"
 COLUMNS = {"k": "bigint", "a": "string", "b": "string"}
 PIECES = (b"k0", b"1", b"5", b"caf", b" ", b"\xe9", b"\xff", b"\xc3", b"\xc3\xa9", b"\xf0\x9f\x98", b"\x00", b"{\"x\":1}", b"%", b"\xed\xa0\x80")  # fmt: skip
-FORMATS = ("parquet", "parquet", "orc")
+FORMATS = ("parquet", "parquet", "orc", "vortex")
 WELL_FORMED = re.compile(r"'k\d\d\d'")
 """Literals of texts in queries."""
 

@@ -8,6 +8,7 @@ scanned together if they are neighbours in the file, so that nothing lies betwee
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ import pyarrow as pa
 
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_type
+from tamis.errors import CorruptData
 from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.file_source import Stream
 from tamis.storage.files.named_columns import Ordinals, SealedPart
 from tamis.storage.files.protocol import PartRef, Piece
 from tamis.storage.files.sealed_reader import Sealed, open_sealed
-from tamis.storage.files.stored_values import stored_type
+from tamis.storage.files.stored_values import as_stored, stored_type
+from tamis.storage.files.vortex.texts_as_bytes import has_text, type_in_file
 from tamis.storage.files.vortex.vortex_library import import_vortex, vortex_storage_type
 from tamis.storage.object_store.lru_cache import LruCache
 
@@ -171,18 +174,40 @@ class _File:
 
     def read(self, fields: Sequence[Field], span: tuple[int, int], rows: Ordinals | None) -> list[pa.Array]:
         """Return these columns of the rows of ``span``, or of ``rows``, with one scan."""
-        names, file = [f.name for f in fields], self._file
+        try:
+            return self._read_span(fields, span) if rows is None else self._read_rows(fields, rows)
+        except CorruptData:
+            if not any(has_text(to_arrow_type(f.type)) for f in fields):
+                raise
+        # Older releases wrote texts that are not UTF-8 as texts, of which the library may not be able to read a few.
+        whole = self._read_span(fields, (self.first, self.end))
+        if rows is None:
+            return [array.slice(span[0] - self.first, span[1] - span[0]) for array in whole]
+        return [array.take(pa.array(rows - self.first)) for array in whole]
+
+    def _read_span(self, fields: Sequence[Field], span: tuple[int, int]) -> list[pa.Array]:
         with self._stream.decoding(f"rows {span[0]} to {span[1]}"):
-            if rows is None:
-                scan = file.to_repeated_scan(names)
-                found = scan.execute(row_range=(span[0] - self.first, span[1] - self.first))
-                return self._arrays(fields, found, span[1] - span[0])
+            scan = self._file.to_repeated_scan([f.name for f in fields])
+            found = scan.execute(row_range=(span[0] - self.first, span[1] - self.first))
+            return self._arrays(fields, found, span[1] - span[0])
+
+    def _read_rows(self, fields: Sequence[Field], rows: Ordinals) -> list[pa.Array]:
+        with self._stream.decoding(f"rows {rows[0]} to {rows[-1] + 1}"):
             indices = import_vortex().array(pa.array((rows - self.first).astype(np.uint64)))
-            return self._arrays(fields, file.scan(names, indices=indices), len(rows))
+            return self._arrays(fields, self._file.scan([f.name for f in fields], indices=indices), len(rows))
 
     def _arrays(self, fields: Sequence[Field], found: Any, length: int) -> list[pa.Array]:
-        kinds = [pa.field(f.name, stored_type(to_arrow_type(f.type), vortex_storage_type)) for f in fields]
+        wanted = [stored_type(to_arrow_type(f.type), vortex_storage_type) for f in fields]
+        kinds = [
+            pa.field(f.name, type_in_file(kind, self._held.field(f.name).type))
+            for f, kind in zip(fields, wanted, strict=True)
+        ]
         array = found.to_arrow_array(arrow_type=pa.struct(kinds), combine_chunks=True)
         if len(array) != length:
             raise corrupt_part(self._source.ref, f"gave {len(array)} rows where {length} were asked for")
-        return [array.field(at) for at in range(len(fields))]
+        return [as_stored(array.field(at), kind) for at, kind in enumerate(wanted)]
+
+    @cached_property
+    def _held(self) -> pa.Schema:
+        """The types of the file's columns."""
+        return self._file.dtype.to_arrow_schema()

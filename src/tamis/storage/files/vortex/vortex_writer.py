@@ -25,6 +25,7 @@ from tamis.storage.files.protocol import WriteOptions, WrittenFile
 from tamis.storage.files.shredded_leaves import LEAVES
 from tamis.storage.files.stored_values import as_stored, stored_schema
 from tamis.storage.files.vortex.file_tail import tail_length
+from tamis.storage.files.vortex.texts_as_bytes import with_malformed_as_bytes
 from tamis.storage.files.vortex.vortex_library import import_vortex, vortex_storage_type
 
 _WAITING = 2
@@ -65,7 +66,7 @@ class VortexPartWriter:
         self._summary.end()
         if columns:
             self._fed += batch.nbytes
-            self._feed.put(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+            self._feed.put(with_malformed_as_bytes(columns, self._schema))
             self._check()
 
     def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:
@@ -89,7 +90,7 @@ class VortexPartWriter:
         path = self._folder / "block.vortex"
         try:
             for batch in self._feed:
-                import_vortex().io.write(pa.RecordBatchReader.from_batches(self._schema, [batch]), str(path))
+                import_vortex().io.write(pa.RecordBatchReader.from_batches(batch.schema, [batch]), str(path))
                 file = path.read_bytes()
                 self._sink.write(file)
                 self._ends.append(self._sink.size)
