@@ -19,6 +19,7 @@ from tamis.core.expr.unsupported_rows import can_fail, is_supported, refusal_err
 from tamis.core.types import (
     BINARY_COLLATION,
     BOOLEAN,
+    DATE,
     DOUBLE,
     FLOAT,
     INTEGRAL,
@@ -63,14 +64,38 @@ class GeneratedColumn:
     @property
     def portable(self) -> bool:
         """Whether every release of Java gives the value that was stored."""
-        return all(_portable(node) for node in self.value.walk() if isinstance(node, Call))
+        return _portable(self.value)
 
 
-def _portable(node: Call) -> bool:
-    """Whether releases of Java agree: they do not about the case of some letters, and the digits of doubles."""
-    if registry.function_entry(node.function).reliable is None:
-        return True
-    return node.function in {"cast", "round", "bround"} and node.args[0].type not in (FLOAT, DOUBLE)
+_WITHOUT_DIGITS = (*INTEGRAL, BOOLEAN, DATE)
+"""Types of which the text of a double that releases print differently gives no value, or the same error."""
+
+
+def _portable(expr: Expr) -> bool:
+    """Whether releases of Java and Python agree about an expression.
+
+    They do not about the case of some letters, the digits of doubles, and local times in some regions. JSON holds
+    doubles as text, and a VARIANT holds texts that become times.
+    """
+    if not isinstance(expr, Call):
+        return all(_portable(child) for child in expr.children)
+    parts: tuple[Expr, ...] = expr.children
+    if expr.function == "cast" and expr.type in _WITHOUT_DIGITS and _prints_doubles(parts[0]):
+        parts = parts[0].children
+    elif _prints_doubles(expr) or (
+        registry.function_entry(expr.function).reliable is not None
+        and not (expr.function in {"cast", "round", "bround"} and parts[0].type not in (FLOAT, DOUBLE))
+    ):
+        return False
+    return all(_portable(part) for part in parts)
+
+
+def _prints_doubles(expr: Expr) -> bool:
+    if not isinstance(expr, Call):
+        return False
+    if expr.function == "variant_get":
+        return expr.type not in (*_WITHOUT_DIGITS, FLOAT, DOUBLE)
+    return expr.function in {"get_json_object", "from_json"}
 
 
 def _may_cut(to: DataType, value: Expr) -> bool:
@@ -207,11 +232,11 @@ def _check_new(field: Field, schema: Schema) -> None:
             raise _bad(name, f"it reads {node.name}, which is generated itself", "Read plain columns only.")
         if isinstance(node, Moving):
             raise _bad(name, f"it must be deterministic, and {node.name}() is not", "Use columns and constants only.")
-        if isinstance(node, Call) and node.function == "cast" and node.type == TIMESTAMP and _text(node.args[0]):
+        if isinstance(node, Call) and node.type == TIMESTAMP and _may_be_of_today(node):
             raise _bad(
                 name,
                 "a text such as '12:00' is a time of the day on which it is cast",
-                "Use to_timestamp with a pattern.",
+                "Use to_timestamp of the text with a pattern.",
             )
         if isinstance(node, Column) and not _plain(node.type):
             raise _bad(name, f"it reads {node.name}, which is {node.type}", "Read STRING columns.")
@@ -221,8 +246,9 @@ def _check_new(field: Field, schema: Schema) -> None:
         raise _bad(name, f"values of {field.type} cannot be compared", "Use another type.")
 
 
-def _text(value: Expr) -> bool:
-    return isinstance(value.type, String)
+def _may_be_of_today(call: Call) -> bool:
+    """Whether a call makes instants of texts, which may be times of day alone."""
+    return call.function == "variant_get" or (call.function == "cast" and isinstance(call.args[0].type, String))
 
 
 def _plain(kind: DataType) -> bool:

@@ -2,8 +2,8 @@
 
 An index stores a path's values under an id of their own, beside plain columns. Paths into a VARIANT have the
 requested type; paths into text have the values of ``get_json_object``. If a value has no cast to its type, or
-the cast depends on the session's time zone, or its text on Spark's Java version (``expr.java_doubles``), the
-entry is flagged as unsure, and its row is a candidate of every filter on the path.
+the cast depends on the session's time zone or on the day of the query, or its text on Spark's Java version
+(``expr.java_doubles``), the entry is flagged as unsure, and its row is a candidate of every filter on the path.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr import Call, Column, Expr, Literal, Mode, evaluate, parse_value
+from tamis.core.expr.functions.cast.cast_text import of_today
 from tamis.core.expr.functions.json.json_text import asked_path
 from tamis.core.expr.java_doubles import spark_decides
-from tamis.core.types import BOOLEAN, STRING, VARIANT, DataType, Field, Schema, String
+from tamis.core.types import BOOLEAN, STRING, TIMESTAMP, VARIANT, DataType, Field, Schema, String
 from tamis.core.types.identifiers import BACKQUOTED
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput, NotFound, TamisError
@@ -31,7 +32,8 @@ UNSURE = 2**31 - 4
 FIRST = 2**31 - 16
 """Id of an index's first path; the others count down from it."""
 _BETWEEN = re.compile(rf"(?:[^,('`]|\([^)]*\)|'[^']*'|{BACKQUOTED})+")
-_ZONES = ("UTC", "+13:37")
+_ZONES = ("UTC", "+13:37", "-13:37")
+"""Zones in which values must agree: some two of them differ in the date of any instant, and in any local time."""
 _SAID = re.compile(r"(?P<column>[^:]+):(?P<path>[^:].*?)(?:::(?P<type>[^:]+))?")
 
 
@@ -133,6 +135,9 @@ def path_values(call: Call, batch: Any, length: int) -> tuple[pa.Array, np.ndarr
         )
         doubt |= ~(same | both_null)
         doubt |= np.zeros(length, dtype=np.bool_) if other.failed is None else other.failed
+    if call.type == TIMESTAMP:  # a time of day alone is one of the day of the query
+        text = evaluate(replace(call, type=STRING, mode=Mode.TRY), batch, length)
+        doubt |= of_today(_whole(text.values))
     return pa.compute.if_else(pa.array(doubt), pa.scalar(None, array.type), array), doubt
 
 

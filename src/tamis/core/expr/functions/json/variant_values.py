@@ -206,15 +206,13 @@ def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask, Mas
     target, none = call_.type, none_of(len(values))
     if source == target:
         return values, none, none
-    tree = make_call("cast", Column(source, (0,), "value"), mode=Mode.ANSI, zone=call_.zone, type=target)
+    tree = make_call("cast", Column(source, (0,), "value"), mode=Mode.TRY, zone=call_.zone, type=target)
     if isinstance(tree, Opaque):
         nothing = pa.nulls(len(values), to_arrow_type(target))
         return (nothing, ~none, none) if _never_cast(source, target) else (nothing, none, ~none)
     out = evaluate(tree, {0: values}, len(values))
-    failed = none if out.failed is None else out.failed
-    if isinstance(target, Decimal):  # infinities
-        failed = failed | np.asarray(out.values.is_null())
-    return out.values, failed, none
+    left = none if out.failed is None else out.failed  # try_cast fails for nothing else
+    return out.values, np.asarray(out.values.is_null()) & ~left, left
 
 
 def _never_cast(source: DataType, target: DataType) -> bool:
