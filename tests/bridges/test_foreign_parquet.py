@@ -317,6 +317,60 @@ def test_dates_of_the_old_calendar_are_rebased_and_old_times_refused(tmp_path: P
         table.scan("x < TIMESTAMP'1950-01-01'").to_arrow()
 
 
+LEGACY = {
+    name: {"org.apache.spark.version": "4.1.0", f"org.apache.spark.{name}": ""}
+    for name in ("legacyINT96", "legacyDateTime")
+}
+
+
+@pytest.mark.parametrize("mark", LEGACY)
+@pytest.mark.parametrize("stored", ["INT96", "INT64", "TIMESTAMP_NTZ"])
+@pytest.mark.parametrize("nested", ["plain", "struct", "list", "map"])
+def test_old_times_are_refused_only_as_the_file_marks_how_they_are_stored(
+    tmp_path: Path, mark: str, stored: str, nested: str
+) -> None:
+    zone = None if stored == "TIMESTAMP_NTZ" else "UTC"
+    moment = dt.datetime(1850, 1, 1, tzinfo=None if zone is None else dt.UTC)
+    kind = pa.timestamp("us", zone)
+    value, column = {
+        "plain": (moment, kind),
+        "struct": ({"a": moment}, pa.struct([("a", kind)])),
+        "list": ([moment], pa.list_(kind)),
+        "map": ([("k", moment)], pa.map_(pa.string(), kind)),
+    }[nested]
+    rows = pa.table({"x": pa.array([value, None], column)}).replace_schema_metadata(LEGACY[mark])
+    write_file(tmp_path / "source" / "a.parquet", rows, use_deprecated_int96_timestamps=stored == "INT96")
+    table = again(tmp_path)
+    if (stored, mark) not in {("INT96", "legacyINT96"), ("INT64", "legacyDateTime")}:
+        assert table.scan().to_arrow()["x"].to_pylist() == [value, None]
+        if nested == "plain":
+            literal = f"TIMESTAMP{'_NTZ' if zone is None else ''}'1850-01-01 00:00:00{'' if zone is None else 'Z'}'"
+            assert table.scan(f"x = {literal}").count() == 1
+        return
+    with pytest.raises(InvalidInput, match=r"RebaseModeInWrite.*CORRECTED") as caught:
+        table.scan().to_arrow()
+    assert caught.value.code == "LEGACY_CALENDAR"
+
+
+def test_an_index_over_old_times_is_refused_and_not_made(tmp_path: Path) -> None:
+    rows = pa.table({"x": pa.array([dt.datetime(1850, 1, 1)], pa.timestamp("us", "UTC")), "k": [1]})
+    write_file(tmp_path / "source" / "a.parquet", rows.replace_schema_metadata(LEGACY["legacyDateTime"]))
+    table = again(tmp_path)
+    with pytest.raises(InvalidInput, match="LEGACY_CALENDAR"):
+        table.create_index("old", "x")
+    assert table.refresh().indexes() == []
+    table.create_index("old", "k")
+    assert table.scan("k = 1", ["k"]).count() == 1
+
+
+def test_bounds_of_times_without_a_zone_count_in_files_of_the_old_calendar(tmp_path: Path) -> None:
+    moments = pa.array([dt.datetime(1850, 1, 1), dt.datetime(1860, 1, 1)], pa.timestamp("us"))
+    rows = pa.table({"x": moments}).replace_schema_metadata(LEGACY["legacyDateTime"])
+    write_file(tmp_path / "source" / "a.parquet", rows)
+    table = again(tmp_path)
+    assert table.scan("x > TIMESTAMP_NTZ'1899-01-01 00:00:00'").plan().report.parts["kept"] == 0
+
+
 CUTOVER = -141_427
 
 

@@ -240,6 +240,47 @@ def test_dates_of_the_old_calendar_are_those_that_plain_spark_reads(lake: Lake) 
         lake.rows("SELECT t FROM lake.db.u")
 
 
+@pytest.mark.parametrize("legacy", ["int96", "datetime"])
+@pytest.mark.parametrize("stored", ["INT96", "TIMESTAMP_MICROS"])
+def test_times_that_spark_wrote_with_the_other_calendar_are_read_where_plain_spark_reads_them_as_they_are(
+    lake: Lake, stored: str, legacy: str
+) -> None:
+    """A mark for one way of storing says nothing of the other, and nothing of times without a zone."""
+    place = str(lake.folder.parent / "source")
+    settings = {
+        f"spark.sql.parquet.{mode}RebaseModeInWrite": "LEGACY" if mode == legacy else "CORRECTED"
+        for mode in ("int96", "datetime")
+    } | {"spark.sql.parquet.outputTimestampType": stored}
+    old, ntz = "TIMESTAMP'1500-03-01 01:02:03'", "TIMESTAMP_NTZ'1500-03-01 01:02:03'"
+    try:
+        for name, value in settings.items():
+            lake.spark.conf.set(name, value)
+        lake.spark.sql(
+            f"SELECT {old} AS t, named_struct('a', {old}, 'b', {ntz}) AS s, array({old}) AS l, map('k', {old}) AS m, "
+            f"{ntz} AS n, array({ntz}) AS nl, DATE'1500-02-28' AS d, 1 AS k"
+        ).coalesce(1).write.parquet(place)
+    finally:
+        for name in settings:
+            lake.spark.conf.unset(name)
+    tamis.adopt(place, lake.folder / "db" / "t")
+    lake.spark.read.parquet(place).createOrReplaceTempView("written")
+
+    def texts(table: str, *columns: str) -> list[tuple[Any, ...]]:
+        return lake.rows(f"SELECT {', '.join(f'CAST({one} AS STRING)' for one in columns)} FROM {table}")
+
+    assert texts("lake.db.t", "n", "nl", "d", "s.b") == texts("written", "n", "nl", "d", "s.b")
+    assert keys(lake, f"SELECT k FROM lake.db.t WHERE n = {ntz}") == [1]
+    refused = (stored == "INT96") == (legacy == "int96")
+    for column in ("t", "s", "l", "m"):
+        if not refused:
+            assert texts("lake.db.t", column) == texts("written", column)
+            continue
+        with pytest.raises(Exception, match="LEGACY_CALENDAR"):
+            texts("lake.db.t", column)
+    if not refused:
+        assert keys(lake, f"SELECT k FROM lake.db.t WHERE t = {old}") == [1]
+
+
 def test_a_following_table_refuses_statements(lake: Lake) -> None:
     source = lake.folder.parent / "source"
     deltalake.write_deltalake(source, pa.table({"k": [1, 2], "s": ["a", "b"]}))

@@ -11,6 +11,7 @@ stopped.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -125,7 +126,7 @@ def create_index(
 
     ``progress`` is as for ``repair_index``. Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; and
     ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) if the index was created but not built: it exists, but
-    covers nothing.
+    covers nothing. Where ``InvalidInput`` says that its column cannot be read, it is dropped again.
     """
     operation = Operation(
         "create index",
@@ -141,6 +142,10 @@ def create_index(
         return after, Result(after.version)
     try:
         return repair_index(store, after, name, build_mode=build_mode, run=run, progress=progress)
+    except InvalidInput:  # a repair would fail, too
+        with suppress(TamisError):
+            drop_index(store, after, name)
+        raise
     except TamisError as error:
         raise build_failed(
             f"The index {name!r} was made, but could not be built: {error.message}",

@@ -17,6 +17,7 @@ from tamis.core.types.arrow import FIELD_ID
 from tamis.storage.commit_log import Source
 from tamis.storage.files.column_conversion import FieldIndex, Names
 from tamis.storage.files.parquet.column_layout import UNKNOWN, Layout
+from tamis.storage.files.parquet.footer import Footer
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,12 @@ class ForeignLayout(Layout):
             if above is not None and not any(above in self.leaves[at] for at in chosen):
                 chosen.add(next(at for at, path in enumerate(self.leaves) if above in path))
         return sorted(chosen)
+
+
+def int96_columns(footer: Footer, layout: ForeignLayout) -> frozenset[int]:
+    """Return the ids of the leaves that the file stores as INT96."""
+    physical = (footer.schema.column(at).physical_type for at in range(len(layout.own)))
+    return frozenset(own for own, stored in zip(layout.own, physical, strict=True) if stored == "INT96")
 
 
 def _matched(found: list[pa.Field], known: tuple[Field, ...], names: ForeignNames) -> list[Field | None]:

@@ -19,10 +19,10 @@ from tamis.storage.files.constant_columns import constant_columns, constant_stat
 from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import Footer, footer_of
-from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
+from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names, int96_columns
 from tamis.storage.files.parquet.foreign_pages import ForeignPages
 from tamis.storage.files.parquet.foreign_statistics import group_statistics
-from tamis.storage.files.parquet.legacy_calendar import legacy_calendar, rebase_dates
+from tamis.storage.files.parquet.legacy_calendar import Rebasing, legacy_calendar
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.files.parquet.parquet_part import Ordinals, ParquetPart, Shape
 from tamis.storage.files.protocol import PartRef, Piece
@@ -70,6 +70,10 @@ class ForeignParquetPart(ParquetPart):
         self._constants: Mapping[int, pa.Scalar] = constant_columns(part.ref.constants, schema)
         self._calendar = legacy_calendar(footer.metadata)
         super().__init__(part, schema, footer)
+        self._rebasing: Rebasing | None = None
+        if self._calendar:
+            assert isinstance(self._layout, ForeignLayout)
+            self._rebasing = Rebasing(self._calendar, int96_columns(footer, self._layout), self._names)
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         given = {i: self._constants[i] for i in columns if i in self._constants}
@@ -143,6 +147,6 @@ class ForeignParquetPart(ParquetPart):
 
     def _typed(self, column_id: int, array: pa.Array) -> pa.Array:
         known = self._schema.by_id[column_id]
-        if self._calendar:
-            array = rebase_dates(array, self._calendar, f"Column {known.name!r} of {self._ref.path}")
+        if self._rebasing is not None:
+            array = self._rebasing.rebase(array, known, f"Column {known.name!r} of {self._ref.path}")
         return convert_array(array, self._layout.prune(known, array.type, self._names), self._names)

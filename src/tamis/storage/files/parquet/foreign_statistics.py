@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.stats.statistics_columns import BOUNDS, bound_name, count_name, has_bounds
-from tamis.core.types import Array, DataType, Map, Schema
+from tamis.core.types import TIMESTAMP, Array, DataType, Map, Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.storage.files.parquet.footer import Footer
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout
@@ -68,11 +68,11 @@ def bounded_leaves(
         stored = layout.fields[at].type
         stored = stored.value_type if pa.types.is_dictionary(stored) else stored
         physical = footer.schema.column(at).physical_type
-        timed = pa.types.is_date(stored) or pa.types.is_timestamp(stored)
+        rebased = pa.types.is_date(stored) or (pa.types.is_timestamp(stored) and field.type == TIMESTAMP)
         vouched = _vouched(stored, physical, writer)
         # Arrow leaves NULLs of the structs above out where it writes from a dictionary, which a file need not show
         counted = len(path) == 1 or not writer.startswith("parquet-cpp")
-        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, timed and calendar.dates, counted))
+        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, rebased and calendar.dates, counted))
     return found
 
 

@@ -1,7 +1,8 @@
 """Dates and times of writers that used the Julian calendar before 15 October 1582, as Spark 2 and Hive did.
 
-Dates are rebased: the day that such a writer meant is the one of the same year, month and day. Times before 1900 also
-depend on the writer's time zone, which had other offsets then; they are refused by name.
+Dates are rebased: the day that such a writer meant is the one of the same year, month and day. Instants before 1900
+also depend on the writer's time zone, which had other offsets then; they are refused by name. A TIMESTAMP_NTZ is as it
+is stored: Spark never rebased one.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.types import TIMESTAMP, Array, Field, Map, Struct
 from tamis.errors import InvalidInput
-from tamis.storage.files.column_conversion import over_values, plain_list
+from tamis.storage.files.column_conversion import Names, over_values, plain_list
 
 CUTOVER = -141_427
 """15 October 1582 as days since 1970: from here on, both calendars agree."""
@@ -30,8 +32,9 @@ class LegacyCalendar:
     """Which values of a file may be of the old calendar."""
 
     dates: bool = False
-    """Also times that are stored as 64-bit numbers."""
+    """Also instants that are stored as 64-bit numbers."""
     int96: bool = False
+    """Instants that are stored as INT96."""
 
     def __bool__(self) -> bool:
         return self.dates or self.int96
@@ -51,30 +54,48 @@ def legacy_calendar(notes: Mapping[bytes, bytes] | None) -> LegacyCalendar:
     )
 
 
-def rebase_dates(array: pa.Array, calendar: LegacyCalendar, path: str) -> pa.Array:
-    """Return a column with the dates that its writer meant.
+@dataclass(frozen=True, slots=True)
+class Rebasing:
+    """How the values of a file become those that its writer meant, by the rules of Spark's reader."""
 
-    Raises ``InvalidInput`` (``LEGACY_CALENDAR``) for a time before 1900.
-    """
-    kind = array.type
-    if pa.types.is_date(kind):
-        return _dates(array) if calendar.dates else array
-    if pa.types.is_timestamp(kind):
-        _check_times(array, path)
+    calendar: LegacyCalendar
+    int96: frozenset[int]
+    """The columns, at any depth, that the file stores as INT96."""
+    names: Names
+    """How the file's fields are found."""
+
+    def rebase(self, array: pa.Array, target: Field, path: str) -> pa.Array:
+        """Return a column with the dates that its writer meant; what ``target`` lacks stays as it is.
+
+        Raises ``InvalidInput`` (``LEGACY_CALENDAR``), which names ``path``, for an instant before 1900.
+        """
+        kind = array.type
+        match target.type:
+            case Struct(fields) if pa.types.is_struct(kind):
+                return self._struct(array, fields, path)
+            case Array(element) if pa.types.is_nested(kind):
+                array = plain_list(array)
+                values = self.rebase(array.values, element, path)
+                return over_values(array, pa.list_(array.type.value_field.with_type(values.type)), values)
+            case Map(key, value) if pa.types.is_map(kind):
+                keys, items = self.rebase(array.keys, key, path), self.rebase(array.items, value, path)
+                entries = [kind.key_field.with_type(keys.type), kind.item_field.with_type(items.type)]
+                return over_values(array, pa.map_(*entries), pa.StructArray.from_arrays([keys, items], fields=entries))
+        if pa.types.is_date(kind):
+            return _dates(array) if self.calendar.dates else array
+        old = self.calendar.int96 if target.id in self.int96 else self.calendar.dates
+        if old and pa.types.is_timestamp(kind) and target.type == TIMESTAMP:
+            _check_times(array, path)
         return array
-    if pa.types.is_struct(kind):
-        children = [rebase_dates(array.field(at), calendar, path) for at in range(kind.num_fields)]
-        fields = [f.with_type(child.type) for f, child in zip(kind, children, strict=True)]
-        return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null() if array.null_count else None)
-    if pa.types.is_map(kind):
-        keys, items = rebase_dates(array.keys, calendar, path), rebase_dates(array.items, calendar, path)
-        fields = [kind.key_field.with_type(keys.type), kind.item_field.with_type(items.type)]
-        return over_values(array, pa.map_(*fields), pa.StructArray.from_arrays([keys, items], fields=fields))
-    if pa.types.is_nested(kind):
-        array = plain_list(array)
-        values = rebase_dates(array.values, calendar, path)
-        return over_values(array, pa.list_(array.type.value_field.with_type(values.type)), values)
-    return array
+
+    def _struct(self, array: pa.StructArray, fields: tuple[Field, ...], path: str) -> pa.StructArray:
+        kind = array.type
+        children = [array.field(at) for at in range(kind.num_fields)]
+        for target, at in zip(fields, self.names.positions(kind, fields), strict=True):
+            if at is not None:
+                children[at] = self.rebase(children[at], target, path)
+        found = [f.with_type(child.type) for f, child in zip(kind, children, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=found, mask=array.is_null() if array.null_count else None)
 
 
 def _dates(array: pa.Array) -> pa.Array:
@@ -111,5 +132,6 @@ def _check_times(array: pa.Array, path: str) -> None:
             f"{path} holds times before 1900 of an old calendar, which depend on its writer's time zone.",
             code="LEGACY_CALENDAR",
             name=path,
-            remedy="Rewrite the file with Spark 3 or newer, and adopt the source again.",
+            remedy="Rewrite the file with Spark, both spark.sql.parquet.datetimeRebaseModeInWrite and "
+            "spark.sql.parquet.int96RebaseModeInWrite being CORRECTED, and adopt the source again.",
         )
