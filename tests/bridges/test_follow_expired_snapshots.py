@@ -40,3 +40,28 @@ def test_an_expired_snapshot_cannot_be_read_again(tmp_path: Path) -> None:
         followed.sync()
     followed.sync(skip_history=True)
     followed.check("c = 'a'")
+
+
+@pytest.mark.parametrize("lost", ["data/*.parquet", "metadata/*-m0.avro", "metadata/snap-*.avro"])
+def test_a_snapshot_between_whose_files_were_removed_can_be_left_out(tmp_path: Path, lost: str) -> None:
+    followed = Followed(tmp_path, made(tmp_path, DATA))
+    place = tmp_path / "warehouse" / "n" / "t"
+    before = set(place.glob(lost))
+    followed.append({"k": 3, "c": "c"})
+    (file,) = set(place.glob(lost)) - before
+    followed.source.overwrite(DATA)
+    followed.source.refresh()
+    data = file.read_bytes()
+    file.unlink()
+    with pytest.raises(CorruptData, match=r"SOURCE_HISTORY_GONE.*skip_history"):
+        followed.sync()
+    followed.sync(skip_history=True)
+    followed.check("c = 'a'")
+    file.write_bytes(data)
+    before = set(place.glob("data/*.parquet"))
+    followed.append({"k": 4, "c": "d"})
+    (file,) = set(place.glob("data/*.parquet")) - before
+    followed.append({"k": 5, "c": "e"})
+    file.unlink()
+    with pytest.raises(CorruptData, match="SOURCE_CHANGED"):
+        followed.sync()

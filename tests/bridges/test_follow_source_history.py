@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pytest
 
 import tamis
+from tests.bridges import delta_logs as logs
 from tests.bridges.foreign_tables import sorted_rows
 from tests.bridges.source_histories import DELTA, delta_rows, followed_delta, rows
 
@@ -72,3 +75,70 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
     with pytest.raises(tamis.errors.CorruptData, match="SOURCE_CHANGED"):
         tamis.adopt(source, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_a_source_that_was_vacuumed_meanwhile_can_be_taken_without_its_history(tmp_path: Path) -> None:
+    source, table = followed_delta(tmp_path)
+    DELTA["append"](source)
+    before = set(source.glob("*.parquet"))
+    DELTA["update"](source)
+    lost = {path.name for path in set(source.glob("*.parquet")) - before}
+    DELTA["overwrite"](source)
+    for name in lost:
+        (source / name).unlink()
+    with pytest.raises(
+        tamis.errors.CorruptData, match=r"SOURCE_HISTORY_GONE.*from its version 2.*skip_history"
+    ) as caught:
+        table.sync()
+    assert isinstance(caught.value.__cause__, tamis.errors.CorruptData)
+    assert caught.value.__cause__.name in lost
+    deltalake.DeltaTable(source).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with pytest.raises(tamis.errors.CorruptData, match="SOURCE_HISTORY_GONE"):
+        table.sync()
+    assert table.sync(skip_history=True).commits == 1
+    assert sorted_rows(table.scan().to_arrow()) == delta_rows(source)
+
+
+def test_a_file_of_a_version_between_that_the_newest_still_has_must_come_back(tmp_path: Path) -> None:
+    source, table = followed_delta(tmp_path)
+    before = set(source.glob("*.parquet"))
+    DELTA["append"](source)
+    (new,) = set(source.glob("*.parquet")) - before
+    DELTA["append"](source)
+    data = new.read_bytes()
+    new.unlink()
+    for skip in (False, True):
+        with pytest.raises(tamis.errors.CorruptData, match=rf"SOURCE_CHANGED.*{new.name}.*is gone"):
+            table.sync(skip_history=skip)
+    new.write_bytes(data)
+    assert table.sync().commits == 2
+    assert sorted_rows(table.scan().to_arrow()) == delta_rows(source)
+
+
+def test_a_deletion_vector_of_a_version_between_may_be_gone(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    add = logs.add(source, "a.parquet", pa.table({"k": [1, 2, 3, 4]}), {})
+    metadata = {"metaData": logs.metadata([logs.field("k", "long")])}
+    logs.commit(source, 0, [{"protocol": logs.protocol("deletionVectors")}, metadata, add])
+    table = tamis.adopt(source, tmp_path / "t", follow=True)
+    assert isinstance(table, tamis.Table)
+    files: list[Path] = []
+    before: dict[str, Any] = {}
+    for version in (1, 2, 3):
+        (vector,) = logs.stored_vectors(source, range(version))
+        files += sorted(set(source.glob("deletion_vector_*")) - set(files))
+        remove, more = logs.remove("a.parquet", **before), {"deletionVector": vector}
+        logs.commit(source, version, [remove, {"add": {**add["add"], **more}}])
+        before = more
+    files[1].unlink()
+    with pytest.raises(tamis.errors.CorruptData, match=r"SOURCE_HISTORY_GONE.*from its version 1"):
+        table.sync()
+    assert table.refresh().scan().to_arrow()["k"].to_pylist() == [2, 3, 4], "version 1 could be taken"
+    newest = files[2].read_bytes()
+    files[2].unlink()
+    for skip in (False, True):
+        with pytest.raises(tamis.errors.NotFound, match="OBJECT_NOT_FOUND"):
+            table.sync(skip_history=skip)
+    files[2].write_bytes(newest)
+    assert table.sync(skip_history=True).commits == 1
+    assert table.scan().to_arrow()["k"].to_pylist() == [4]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import NotFound
+from tamis.errors import CorruptData, NotFound
 from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Snapshot, Source, history
 from tamis.storage.commit_log.retry_policy import RESTORES
@@ -54,7 +54,14 @@ class SourceVerbs:
                     return iter([log_sources.newest_version(source, head, storage, given)])
                 return log_sources.source_changes(source, head, storage, given)
 
-            self._snapshot, done = source_sync.take_changes(snapshot, changes)
+            try:
+                self._snapshot, done = source_sync.take_changes(snapshot, changes)
+            except CorruptData as error:
+                if error.code == "SOURCE_CHANGED" and not skip:
+                    head = self._newest().head  # versions before may have been taken
+                    followed = source_sync.followed_source(head, self._store.url)
+                    log_sources.check_history(error, followed, head, storage, given)
+                raise
             return done
 
         return RESTORES.run(attempt)

@@ -13,10 +13,10 @@ from tamis.bridges.sources.iceberg_changes import IcebergPosition, adopted_icebe
 from tamis.bridges.sources.iceberg_columns import KnownColumns
 from tamis.bridges.sources.iceberg_metadata import IcebergOptions
 from tamis.bridges.sources.iceberg_source import read_iceberg
-from tamis.bridges.sources.source_changes import SourceChange
+from tamis.bridges.sources.source_changes import SourceChange, history_gone
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
 from tamis.bridges.sources.source_table import SourceTable
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Head, Source
 
 OPTIONS = {
@@ -86,7 +86,43 @@ def _read(
 def source_changes(
     source: Source, head: Head, storage: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Iterator[tuple[SourceChange, Mapping[str, Any]]]:
-    """Yield the versions of a followed source after the last one that was taken, with the position after each."""
+    """Yield the versions of a followed source after the last one that was taken, with the position after each.
+
+    Raises the errors of its readers; ``CorruptData`` (``SOURCE_HISTORY_GONE``) if a version between lost metadata that
+    the newest does without.
+    """
+    version = source.properties.get(SOURCE_VERSION)
+    try:
+        for change, position in _source_changes(source, head, storage, given):
+            version = change.table.version
+            yield change, position
+    except NotFound as error:
+        if error.code == "OBJECT_NOT_FOUND":  # a vector of deletions, a manifest or a commit
+            source = replace(source, properties={**source.properties, SOURCE_VERSION: version})
+            check_history(error, source, head, storage, given)
+        raise
+
+
+def check_history(
+    error: TamisError, source: Source, head: Head, storage: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """Raise ``CorruptData`` (``SOURCE_HISTORY_GONE``) if the newest version does without the file that ``error`` names.
+
+    The file belongs to a version before, whose files the source's own clean-up removes.
+    """
+    try:
+        change, _ = newest_version(source, head, storage, given)
+    except TamisError:  # it cannot be read either
+        return
+    live = change.table.files["path"].to_pylist()
+    if not any(error.name == path or error.name.endswith(f"/{path}") for path in live):
+        why = f"the file {error.name}, which its newest version does without, is gone or was changed"
+        raise history_gone(source.properties[_PLACE], str(source.properties.get(SOURCE_VERSION)), why) from error
+
+
+def _source_changes(
+    source: Source, head: Head, storage: Mapping[str, Any], given: Mapping[str, Any]
+) -> Iterator[tuple[SourceChange, Mapping[str, Any]]]:
     schema = head.schema
     assert schema is not None
     reading = {**source.properties[_READING], **given}
