@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
+from tamis.bridges.sources import parquet_schema
+from tamis.bridges.sources.spark_row_schema import RowSchema, row_schema_of
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.errors import InvalidInput
 
@@ -113,3 +115,39 @@ def test_structs_that_are_no_variant_are_adopted(tmp_path: Path) -> None:
     rows = pa.table({"v": pa.array([{"metadata": b"m", "value": b"v"}])})
     write(tmp_path / "source", "1", rows)
     assert types_of(tamis.adopt(tmp_path / "source", tmp_path / "t")) == ["struct<metadata:binary,value:binary>"]
+
+
+def test_a_field_that_came_later_may_be_collated(tmp_path: Path) -> None:
+    """A file that lacks a field, or has no rows, says nothing of its collation."""
+    one = pa.table({"t": pa.array([{"x": "a"}], pa.struct([("x", pa.string())]))})
+    write(tmp_path / "source", "1", one, field("t", {"type": "struct", "fields": [field("x", "string")]}))
+    plain = field("x", "string")
+    collated = field("y", listed("string"), __COLLATIONS={"y.element": LCASE})
+    write(tmp_path / "source", "2", ROWS.select(["t"]), field("t", {"type": "struct", "fields": [plain, collated]}))
+    write(tmp_path / "source", "3", ROWS.select(["t"]).slice(0, 0))
+    assert types_of(tamis.adopt(tmp_path / "source", tmp_path / "t")) == [
+        "struct<x:string,y:array<string collate UTF8_LCASE>>"
+    ]
+
+
+def test_a_collation_beside_an_unknown_type_is_refused(tmp_path: Path) -> None:
+    inner = [field("x", "string", __COLLATIONS={"x": LCASE}), field("y", "tomorrows_type")]
+    write(tmp_path / "source", "1", ROWS.select(["t"]), field("t", {"type": "struct", "fields": inner}))
+    with pytest.raises(InvalidInput, match="a collated text beside a type") as caught:
+        tamis.adopt(tmp_path / "source", tmp_path / "t")
+    assert caught.value.code == "UNSUPPORTED_TYPE"
+
+
+def test_each_schema_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(80):
+        rows = pa.table({f"c{number}_{at}": ["a"] for at in range(5)})
+        write(tmp_path / "source", str(number), rows, *(field(name, "string") for name in rows.column_names))
+    calls: list[bytes | None] = []
+
+    def counted(note: bytes | None) -> RowSchema:
+        calls.append(note)
+        return row_schema_of(note)
+
+    monkeypatch.setattr(parquet_schema, "row_schema_of", counted)
+    assert len(types_of(tamis.adopt(tmp_path / "source", tmp_path / "t"))) == 400
+    assert len(calls) == 80

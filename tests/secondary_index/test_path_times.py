@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.engine.secondary_index import index_segments, indexed_paths
 from tamis.errors import InvalidInput
 from tamis.world import world
 from tests.stats.document_paths import variants
@@ -65,13 +66,32 @@ def test_dates_of_instants_are_those_of_the_session(tmp_path: Path) -> None:
 
 
 def test_a_time_of_day_is_one_of_the_day_of_the_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = made(tmp_path / "t", ["12:34:56Z", "2024-01-01T00:00:00Z"], "v:a::timestamp")
+    earlier = world().now_micros() - 6 * DAY
+    with monkeypatch.context() as then:
+        then.setattr(world(), "now_micros", lambda: earlier)
+        table = made(tmp_path / "t", ["12:34:56Z", "2024-01-01T00:00:00Z"], "v:a::timestamp")
     text = "try_variant_get(v, '$.a', 'timestamp') >= current_date()"
     assert table.scan(text, options={"tamis.index.use": "lookup"}).count() == 1
-    later = world().now_micros() + 6 * DAY
-    monkeypatch.setattr(world(), "now_micros", lambda: later)
-    assert table.scan(text, options={"tamis.index.use": "lookup"}).count() == 1
     assert table.scan(text, options={"tamis.index.use": "plan"}).count() == 1
+
+
+def test_entries_of_older_releases_are_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have instants under their date in UTC, and are not used."""
+    folder = tmp_path / "t"
+    table = tamis.create(folder, "id BIGINT, v VARIANT")
+    table.append(pa.table({"id": pa.array(range(24), pa.int64()), "v": instants(HOURS)}, schema=table.schema))
+    with monkeypatch.context() as older:
+        older.setattr(index_segments, "SCHEME", 1)
+        older.setattr(indexed_paths, "_ZONES", ("UTC", "+13:37"))
+        table.create_index("by_date", ["v:a::date"])
+    text = "try_variant_get(v, '$.a', 'date') = DATE'2024-01-09'"
+    options = {"timezone": "America/Los_Angeles", "tamis.index.use": "lookup"}
+    assert table.scan(text, options=options).count() == 8
+    table.repair_index("by_date")
+    scan = table.scan(text, options=options)
+    assert scan.count() == 8
+    assert scan.report is not None
+    assert [used.name for used in scan.report.indexes] == ["by_date"]
 
 
 @pytest.mark.parametrize("expression", ["try_variant_get(v, '$.a', 'timestamp')", "CAST(v:a::timestamp AS DATE)"])

@@ -70,3 +70,17 @@ def test_a_row_that_fails_is_an_error_with_an_index_too(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="MALFORMED_TEXT"):
             table.scan(text, options=LOOKUP).count()
     assert table.scan("c = 'cafe'", options=LOOKUP).count() == 1
+
+
+def test_a_deleted_row_that_only_spark_can_test_costs_nothing_but_the_base(tmp_path: Path) -> None:
+    """The index is neither damaged nor to be repaired: the rows come from the base."""
+    texts = pa.array([b"caf\xe9", *(b"k%06d" % n for n in range(1000))], pa.binary()).cast(TEXTS, safe=False)
+    table = tamis.create(tmp_path / "t", pa.schema([("k", pa.int64()), ("c", TEXTS)]))
+    table.append(pa.table({"k": range(1001), "c": texts}))
+    table.create_index("by_c", "c")
+    table.delete("k = 0")
+    for use in ("lookup", "plan", "auto"):
+        scan = table.scan("upper(c) = 'K000077'", ["c"], options={"tamis.index.use": use})
+        assert scan.to_arrow()["c"].to_pylist() == ["k000077"]
+        assert scan.report is not None
+        assert "repair" not in str(scan.report), use

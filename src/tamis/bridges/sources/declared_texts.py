@@ -18,7 +18,7 @@ from tamis.core.types.arrow import from_arrow_field
 from tamis.core.types.logical import with_children
 from tamis.errors import TamisError
 
-_DECLARED, _COLLATIONS = "__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS"
+_DECLARED, COLLATIONS = "__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS"
 
 
 def declared_type(metadata: Mapping[str, Any]) -> str | None:
@@ -52,12 +52,12 @@ def merged_texts(data_type: DataType, declared: DataType) -> DataType:
 
 def with_collations(data_type: DataType, metadata: Mapping[str, Any], path: str) -> DataType:
     """Return the type of the field ``path`` with the collations in its metadata; fields of structs have their own."""
-    collations = metadata.get(_COLLATIONS)
+    collations = metadata.get(COLLATIONS)
     if not isinstance(collations, dict) or isinstance(data_type, Struct):
         return data_type
     if isinstance(data_type, String):
         found = collations.get(path)
-        return data_type if found is None else String(collation=str(found).rpartition(".")[2])
+        return data_type if found is None else String(collation=str(found).split(".")[1])  # provider, name, version
     inner = (replace(f, type=with_collations(f.type, metadata, f"{path}.{f.name}")) for f in data_type.children)
     return with_children(data_type, tuple(inner)) if data_type.children else data_type
 

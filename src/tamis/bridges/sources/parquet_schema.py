@@ -8,20 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.bridges.sources.declared_texts import has_collation, merged_texts
 from tamis.bridges.sources.source_footers import SourceFooter
-from tamis.bridges.sources.spark_row_schema import ROW_SCHEMA, columns_stored_otherwise, declared_columns
+from tamis.bridges.sources.spark_row_schema import ROW_SCHEMA, row_schema_of
 from tamis.core.schema.widening import type_widens
-from tamis.core.types import BINARY, NULL, STRING, TIMESTAMP, Array, DataType, Decimal, Field, Map, Schema, Struct
+from tamis.core.types import (
+    BINARY,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    Array,
+    DataType,
+    Decimal,
+    Field,
+    Map,
+    Schema,
+    String,
+    Struct,
+)
 from tamis.core.types.arrow import from_arrow_type
+from tamis.core.types.logical import with_children
 from tamis.errors import InvalidInput, TamisError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Reading:
     """How the leaves of one file are read; ``leaves`` are their physical types, in order."""
 
@@ -31,9 +47,14 @@ class _Reading:
     schema: pq.ParquetSchema
 
     def is_variant(self, kind: pa.StructType) -> bool:
-        """Return whether a struct is a VARIANT. PyArrow shows the annotation in the text of the schema alone."""
+        """Return whether a struct is a VARIANT, perhaps in pieces; one like it beside a VARIANT counts as one."""
         names = {f.name for f in kind}
-        return {"metadata", "value"} <= names and "(Variant(" in str(self.schema)
+        return "metadata" in names and not names.isdisjoint(("value", "typed_value")) and self._has_variants
+
+    @cached_property
+    def _has_variants(self) -> bool:
+        """Whether a column is annotated so, which PyArrow shows in the text of the schema alone."""
+        return "(Variant(" in str(self.schema)
 
 
 def fields_of(footer: SourceFooter, *, binary_as_string: bool = False) -> tuple[Field, ...]:
@@ -119,31 +140,58 @@ def merged_schema(footers: Sequence[SourceFooter], *, binary_as_string: bool = F
         more = fields_of(footer, binary_as_string=binary_as_string)
         fields = _merged(fields, more, (first, footer.path), ()) if first else more
         first = first or footer.path
-    return Schema(_with_declared_texts(fields, footers))
+    return Schema(_with_declared_texts(fields, footers, binary_as_string))
 
 
-def _with_declared_texts(fields: tuple[Field, ...], footers: Sequence[SourceFooter]) -> tuple[Field, ...]:
+def _with_declared_texts(
+    fields: tuple[Field, ...], footers: Sequence[SourceFooter], binary_as_string: bool
+) -> tuple[Field, ...]:
     """Return the fields with the texts that Spark declares.
 
-    Where files that have a column declare CHAR and VARCHAR differently, or some declare none, it is STRING. Raises
-    ``InvalidInput``: ``SCHEMAS_DIFFER`` where they differ in a collation, ``UNSUPPORTED_TYPE`` for a column whose type
-    Spark stores as another.
+    Where files declare CHAR and VARCHAR differently, or some declare none, they are STRING. Raises ``InvalidInput``:
+    ``SCHEMAS_DIFFER`` where they differ in a collation, ``UNSUPPORTED_TYPE`` for a column that holds what its Parquet
+    type does not say.
     """
-    kinds = {(tuple(f.schema.names), (f.metadata.metadata or {}).get(ROW_SCHEMA)): f.path for f in footers}
-    for (_, notes), path in kinds.items():
-        for name, kind in columns_stored_otherwise(notes).items():
-            raise _stored_otherwise((name,), path, kind.upper())
-    out = []
-    for field in fields:
-        found: dict[DataType, str] = {}
-        for (names, notes), path in kinds.items():
-            if field.name in names:
-                found[merged_texts(field.type, declared_columns(notes).get(field.name, field.type))] = path
-        if len(found) > 1 and any(has_collation(one) for one in found):
-            (one, first), (two, second) = list(found.items())[:2]
-            raise _differ((field.name,), (first, second), f"is {one} in the first and {two} in the second")
-        out.append(replace(field, type=next(iter(found))) if len(found) == 1 else field)
-    return tuple(out)
+    declared: dict[str, DataType] = {}
+    first: dict[str, str] = {}
+    for footer in _kinds_of_notes(footers):
+        row_schema = row_schema_of((footer.metadata.metadata or {}).get(ROW_SCHEMA))
+        for name, held in row_schema.hidden.items():
+            raise _stored_otherwise((name,), footer.path, held)
+        for field in fields_of(footer, binary_as_string=binary_as_string):
+            one = merged_texts(field.type, row_schema.types.get(field.name, field.type))
+            known = declared.setdefault(field.name, one)
+            paths = first.setdefault(field.name, footer.path), footer.path
+            if known != one:
+                declared[field.name] = _texts_alike(known, one, paths, (field.name,))
+    return tuple(replace(f, type=merged_texts(f.type, declared.get(f.name, f.type))) for f in fields)
+
+
+def _kinds_of_notes(footers: Sequence[SourceFooter]) -> list[SourceFooter]:
+    """Return a footer of each schema and note. A file with neither rows nor a note says nothing of texts."""
+    kinds: dict[Any, SourceFooter] = {}
+    for footer in footers:
+        key = footer.schema.remove_metadata(), (footer.metadata.metadata or {}).get(ROW_SCHEMA)
+        if footer.metadata.num_rows or key[1] is not None:
+            kinds.setdefault(key, footer)
+    return list(kinds.values())
+
+
+def _texts_alike(one: DataType, two: DataType, files: tuple[str, str], path: tuple[str, ...]) -> DataType:
+    """Return the fields of both types, with the texts that they have alike; STRING where they differ in a length."""
+    if isinstance(one, String) and isinstance(two, String):
+        if one != two and (has_collation(one) or has_collation(two)):
+            raise _differ(path, files, f"is {one} in the first and {two} in the second")
+        return one if one == two else STRING
+    if type(one) is not type(two) or not one.children:
+        return two if one == NULL else one
+    others = {f.name: f for f in two.children}
+    inner = [
+        replace(f, type=_texts_alike(f.type, others[f.name].type, files, (*path, f.name))) if f.name in others else f
+        for f in one.children
+    ]
+    known = {f.name for f in one.children}
+    return with_children(one, (*inner, *(f for f in two.children if f.name not in known)))
 
 
 def _merged(

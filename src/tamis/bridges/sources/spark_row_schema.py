@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
+from tamis.bridges.sources.declared_texts import COLLATIONS
 from tamis.bridges.sources.delta_schema import spark_field
 from tamis.core.types import DataType
 from tamis.errors import TamisError
@@ -17,23 +18,30 @@ _STORED_OTHERWISE = ("variant", "interval", "geometry", "geography")
 """Beginnings of types that Spark stores as others: structs, numbers and bytes."""
 
 
-@lru_cache(64)
-def declared_columns(row_schema: bytes | None) -> Mapping[str, DataType]:
-    """Return the types of columns by name; those that cannot be read are left out."""
-    found = {}
-    for value in _fields(row_schema):
-        try:
-            found[value["name"]] = spark_field(value).type
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, TamisError):
+@dataclass(frozen=True, slots=True)
+class RowSchema:
+    """What Spark declares of a file's columns, by name."""
+
+    types: Mapping[str, DataType]
+    """Types; those that cannot be read are left out."""
+    hidden: Mapping[str, str]
+    """Columns whose values cannot be taken for what Parquet says, with what they hold."""
+
+
+def row_schema_of(note: bytes | None) -> RowSchema:
+    """Return what the note under ``ROW_SCHEMA`` declares; nothing if it is no schema."""
+    types, hidden = {}, {}
+    for value in _fields(note):
+        name = str(value.get("name"))
+        if (kind := _stored_otherwise(value.get("type"))) is not None:
+            hidden[name] = kind.upper()
             continue
-    return found
-
-
-@lru_cache(64)
-def columns_stored_otherwise(row_schema: bytes | None) -> Mapping[str, str]:
-    """Return the columns that hold a type that Spark stores as another, with the name of that type."""
-    found = {str(value.get("name")): _stored_otherwise(value.get("type")) for value in _fields(row_schema)}
-    return {name: kind for name, kind in found.items() if kind is not None}
+        try:
+            types[name] = spark_field(value).type
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, TamisError):
+            if COLLATIONS in json.dumps(value):
+                hidden[name] = "a collated text beside a type that is unknown here"
+    return RowSchema(types, hidden)
 
 
 def _fields(row_schema: bytes | None) -> list[dict[str, Any]]:

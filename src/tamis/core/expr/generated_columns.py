@@ -24,6 +24,7 @@ from tamis.core.types import (
     FLOAT,
     INTEGRAL,
     NULL,
+    STRING,
     TIMESTAMP,
     VARIANT,
     DataType,
@@ -36,6 +37,8 @@ from tamis.errors import IncompatibleSchema, InvalidInput, NotFound, TamisError
 
 FEATURE = "generated-columns"
 """The required writer feature; a writer without it would store other values."""
+LAST_NUMBER = "9\U0010ffff"
+"""A text behind the texts of all numbers in JSON, which begin with - or a digit."""
 CACHED = 64
 """Schemas whose bound expressions are remembered."""
 
@@ -66,6 +69,11 @@ class GeneratedColumn:
         """Whether every release of Java gives the value that was stored."""
         return _portable(self.value)
 
+    @property
+    def portable_but_numbers(self) -> bool:
+        """Whether the value is a text of JSON, of which releases of Java differ in numbers alone."""
+        return self.value.type == STRING and _prints_doubles(self.value) and all(map(_portable, self.value.children))
+
 
 _WITHOUT_DIGITS = (*INTEGRAL, BOOLEAN, DATE)
 """Types of which the text of a double that releases print differently gives no value, or the same error."""
@@ -93,9 +101,9 @@ def _portable(expr: Expr) -> bool:
 def _prints_doubles(expr: Expr) -> bool:
     if not isinstance(expr, Call):
         return False
-    if expr.function == "variant_get":
+    if expr.function in {"variant_get", "from_json"}:
         return expr.type not in (*_WITHOUT_DIGITS, FLOAT, DOUBLE)
-    return expr.function in {"get_json_object", "from_json"}
+    return expr.function == "get_json_object"
 
 
 def _may_cut(to: DataType, value: Expr) -> bool:

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Mask
-from tamis.core.expr.generated_columns import GeneratedColumn, canonical_expression
+from tamis.core.expr.generated_columns import LAST_NUMBER, GeneratedColumn, canonical_expression
 from tamis.core.expr.tree import Call, Column, Expr
-from tamis.core.pruning.value_spec import NO, Abstract, Truth, choose_spec, meet_specs, spec_of, truth_of
+from tamis.core.pruning.value_spec import NO, Abstract, Spec, Truth, choose_spec, meet_specs, spec_of, truth_of
 from tamis.core.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class GeneratedFacts:
         calls = [
             (canonical_expression(g.value), (g, mask))
             for g, mask in self.columns
-            if isinstance(g.value, Call) and g.portable
+            if isinstance(g.value, Call) and (g.portable or g.portable_but_numbers)
         ]
         self._calls = dict(calls)
         self._names = frozenset(value.function for value in self._calls if isinstance(value, Call))
@@ -65,6 +67,8 @@ class GeneratedFacts:
         notes = list(run.notes)
         known = run.column(generated.column)
         run.notes = notes  # statistics that the column lacks are not what the filter asks for
+        if not generated.portable:
+            holds = holds & _without_numbers(spec_of(known))
         if isinstance(out, Truth):
             return _both(out, truth_of(known), holds)
         return choose_spec(holds, replace(meet_specs(out, known), fail=NO), out)
@@ -91,6 +95,12 @@ class GeneratedFacts:
         if empty.any():
             self.proved_by.append(generated.column.name)
         return np.asarray(empty)
+
+
+def _without_numbers(known: Spec) -> Mask:
+    """Return the pieces whose texts are no numbers, by their lower bound."""
+    above = pc.fill_null(pc.greater(known.lo, pa.scalar(LAST_NUMBER, pa.string())), False)
+    return np.asarray(above.as_py() if isinstance(above, pa.Scalar) else above.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _both(a: Truth, b: Truth, holds: Mask) -> Truth:

@@ -6,7 +6,7 @@ never replaces a conjunct.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,12 @@ import pyarrow as pa
 
 from tamis.core.expr.arrow_values import plain_value
 from tamis.core.expr.calls import make_call
-from tamis.core.expr.generated_columns import GeneratedColumn, canonical_expression, generated_columns
+from tamis.core.expr.generated_columns import (
+    LAST_NUMBER,
+    GeneratedColumn,
+    canonical_expression,
+    generated_columns,
+)
 from tamis.core.expr.tree import Call, Column, Expr, Literal
 from tamis.core.pruning.implied_facts import narrow_specs
 from tamis.core.pruning.interpreter import Interpreter
@@ -59,8 +64,9 @@ def _found(
 ) -> Iterator[ImpliedConjunct]:
     run = Interpreter(_AnyRows(), now)
     stored = {canonical_expression(g.value): g.column for g in columns if isinstance(g.value, Call) and g.portable}
+    texts = {canonical_expression(g.value): g.column for g in columns if g.portable_but_numbers}
     for at, conjunct in enumerate(conjuncts):
-        rewritten = _rewritten(conjunct, stored)
+        rewritten = _rewritten(conjunct, stored | texts if _is_about_no_numbers(conjunct, texts) else stored)
         if rewritten is not conjunct:
             yield ImpliedConjunct(rewritten, at)
         narrow_specs(run, conjunct)
@@ -69,6 +75,16 @@ def _found(
         for generated in columns:
             if any(source.ids in named for source in generated.sources):
                 yield from (ImpliedConjunct(implied, at) for implied in _within(run, generated))
+
+
+def _is_about_no_numbers(conjunct: Expr, texts: Mapping[Expr, Column]) -> bool:
+    """Return whether a conjunct compares one of ``texts`` with constants that are no numbers."""
+    if not isinstance(conjunct, Call) or conjunct.function not in {"eq", "in"}:
+        return False
+    value, *constants = conjunct.children
+    return canonical_expression(value) in texts and all(
+        isinstance(one, Literal) and isinstance(one.value, str) and one.value > LAST_NUMBER for one in constants
+    )
 
 
 def _rewritten(expr: Expr, stored: dict[Expr, Column]) -> Expr:

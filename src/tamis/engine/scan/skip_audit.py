@@ -82,9 +82,12 @@ def read_audited(
         finally:
             counters.merge(cost if proof is not Proof.NONE else cost.without_blocks())
     except InvalidInput as error:
-        if proof is Proof.NONE and not rows and only_spark_knows(str(error)):
-            _log_unchecked(ref, error)
-            return
+        if proof is Proof.NONE and only_spark_knows(str(error)):
+            if not rows:
+                _log_unchecked(ref, error)
+                return
+            if checkable and spec.errors == "raise":
+                found(ref.part_id, f"it {proof.value}, but rows match")
         if checkable:
             _compare(ref, proof, spec, counters, str(error), found)
         raise
@@ -113,12 +116,14 @@ def _compare(
     ``without``: the number of rows read without skipping, or the filter's error.
     """
     claimed = 0 if proof is Proof.NONE else _claimed(replace(ref, all_match=proof is Proof.ALL), spec, counters)
-    if claimed == without or (isinstance(claimed, str) and isinstance(without, str)) or _is_unknown(without, claimed):
+    if claimed == without or (isinstance(claimed, str) and isinstance(without, str)):
+        return
+    if _is_unknown(ref, without, claimed):
         return
     if spec.errors == "keep":  # rows that only Spark can judge, as by newer letters, survived: they disprove nothing
         without, certain = certain_matches(ref, spec, counters), replace(spec, errors="raise")
         claimed = 0 if proof is Proof.NONE else _claimed(replace(ref, all_match=proof is Proof.ALL), certain, counters)
-        if (claimed == without and not isinstance(without, str)) or _is_unknown(without, claimed):
+        if (claimed == without and not isinstance(without, str)) or _is_unknown(ref, without, claimed):
             return
     shown = [f"its filter fails: {x}" if isinstance(x, str) else f"{x} rows match" for x in (without, claimed)]
     found(
@@ -127,12 +132,15 @@ def _compare(
     )
 
 
-def _is_unknown(*found: int | str) -> bool:
-    """Whether one of the numbers of rows is not known, because only Spark can test a row."""
-    return any(isinstance(one, str) and only_spark_knows(one) for one in found)
+def _is_unknown(ref: PartRef, *found: int | str) -> bool:
+    """Whether one of the numbers of rows is not known, because only Spark can test a row. Logs that."""
+    unknown = next((one for one in found if isinstance(one, str) and only_spark_knows(one)), None)
+    if unknown is not None:
+        _log_unchecked(ref, unknown)
+    return unknown is not None
 
 
-def _log_unchecked(ref: PartRef, error: TamisError) -> None:
+def _log_unchecked(ref: PartRef, error: TamisError | str) -> None:
     _LOG.warning("AUDIT: part %s could not be checked: %s", ref.part_id, error)
 
 

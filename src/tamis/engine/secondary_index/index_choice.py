@@ -312,8 +312,7 @@ class _Choice:
             if shared is None:
                 found = lookup.run(limit)
             elif not large:
-                found = lookup.run_shared(shared)
-                shared = shared.of(covered.part_ids.filter(pa.array(lookup.asked)).to_pylist())
+                found, shared = lookup.run_shared(shared, limit)
         except TooMany:
             self._why.append(f"{index.name} would not pay: it found more than {limit:,} rows")
             return None

@@ -16,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.types import DATE, TIMESTAMP
 from tamis.engine.secondary_index.index_definition import schemas_of
 from tamis.engine.secondary_index.index_segments import SCHEME, IndexSegment, live_entries
+from tamis.engine.secondary_index.indexed_paths import type_of
 from tamis.errors import TamisError
 from tamis.storage.commit_log import IndexDefinition, Snapshot
 
@@ -91,7 +93,7 @@ def compute_coverage(
     current = snapshot.head.schema
     if current is None or current.schema_id not in usable:
         usable = {}
-    problem = None
+    problem, oldest = None, _oldest_scheme(index)
     built: list[IndexSegment] = []
     reasons: list[IndexSegment] = []
     damaged: list[tuple[IndexSegment, str]] = []
@@ -101,7 +103,7 @@ def compute_coverage(
             continue
         if entry.parts is None:
             reasons.append(entry)
-        elif index.paths and entry.scheme < SCHEME:
+        elif entry.scheme < oldest:
             problem = OLDER
         elif entry.segment_id in damage:
             damaged.append((entry, damage[entry.segment_id]))
@@ -130,6 +132,13 @@ def compute_coverage(
         problem,
         damaged,
     )
+
+
+def _oldest_scheme(index: IndexDefinition) -> int:
+    """Return the oldest ``IndexSegment.scheme`` whose entries are sound for the paths of the index."""
+    if not index.paths:
+        return 0
+    return SCHEME if any(type_of(path) in (DATE, TIMESTAMP) for path in index.paths) else 1
 
 
 def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:

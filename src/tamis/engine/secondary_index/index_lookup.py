@@ -29,7 +29,7 @@ from tamis.engine.secondary_index.index_upkeep import refs_of
 from tamis.engine.secondary_index.indexed_paths import UNSURE
 from tamis.engine.secondary_index.lookup_cost import Estimate
 from tamis.engine.secondary_index.shared_lookup import SharedLookup
-from tamis.errors import TamisError
+from tamis.errors import InvalidInput, TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.files import PartRef
@@ -65,8 +65,8 @@ class Lookup:
     counters: ReadCounters = field(default_factory=ReadCounters)
     by_statistics: bool = True
     """Whether statistics of the index decide which of its parts and pages are read, and that hits are exact."""
-    errors: str = "keep"
-    """``ReadSpec.errors`` for entries that become rows: nobody tests those again."""
+    errors: str = "raise"
+    """``ReadSpec.errors`` for entries that become rows, which the part readers do not test again."""
     _narrowed: dict[str, Narrowed] = field(default_factory=dict, repr=False)
     """Index parts that were opened for the estimate."""
 
@@ -241,18 +241,25 @@ class Lookup:
             columns=columns,
         )
 
-    def run_shared(self, shared: SharedLookup) -> Candidates:
-        """Return the candidates by reading the entries that will also supply the rows."""
+    def run_shared(self, shared: SharedLookup, limit: int | None) -> tuple[Candidates, SharedLookup | None]:
+        """Return the candidates by reading the entries that will also supply the rows, and ``shared`` for their parts.
+
+        If an entry fails, or only Spark can test it, the rows come from the base: ``shared`` is None. Raises
+        ``TooMany`` as ``run`` does.
+        """
         found = []
         for at in self._used:
             try:
                 entries = shared.entries(at, self.counters)
+            except InvalidInput:
+                return self.run(limit), None
             except TamisError as error:
                 self.covered.lose(at, error)
                 continue
             parts = self._places(at)[entries.parts]
             found.append((parts[parts >= 0], entries.rows[parts >= 0]))
-        return self._candidates(found)
+        candidates = self._candidates(found)
+        return candidates, shared.of(self.covered.part_ids.filter(pa.array(self.asked)).to_pylist())
 
     def spec(self, columns: Schema | None = None) -> ReadSpec:
         """Return a spec to read these columns of entries, then ordinal and row.

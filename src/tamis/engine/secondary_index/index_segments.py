@@ -26,10 +26,10 @@ from tamis.world import new_id, world
 
 INLINE_COVERS = SIZES.index_inline_covers
 """The maximum number of base part ids stored inline in the commit."""
-SCHEME = 1
-"""The version of path entries; since 1, text entries mark unsure values.
+SCHEME = 2
+"""The version of path entries: since 1 entries of texts say where they are unsure, since 2 those of dates and instants.
 
-Older ones answer no path filters.
+Older ones answer no filters on such paths.
 """
 FOLDER = "index"
 """The folder of index parts below the table's root."""

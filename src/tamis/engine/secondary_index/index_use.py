@@ -11,5 +11,5 @@ class IndexUse(NamedTuple):
     mode: str = "auto"
     by_statistics: bool = True
     """If false (``tamis.stats.filter=off``), a lookup reads all entries."""
-    errors: str = "keep"
+    errors: str = "raise"
     """The scan's ``ReadSpec.errors``. Rows that come from an index alone are tested as the scan tests its own."""

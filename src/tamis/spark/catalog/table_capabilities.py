@@ -25,7 +25,7 @@ _ENUM = "org.apache.spark.sql.connector.catalog.TableCapability"
 
 
 def table_capabilities(bridge: Bridge, *, evolving: bool) -> list[Any]:
-    """The constants of Spark's ``TableCapability`` that hold for every table.
+    """Return the constants of Spark's ``TableCapability`` that hold for every table.
 
     ``evolving`` adds the one for WITH SCHEMA EVOLUTION. Spark 4.2 and older know nothing of merged scans.
     """

@@ -11,7 +11,6 @@ stopped.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -126,7 +125,7 @@ def create_index(
 
     ``progress`` is as for ``repair_index``. Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; and
     ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) if the index was created but not built: it exists, but
-    covers nothing. Where ``InvalidInput`` says that its column cannot be read, it is dropped again.
+    covers only what was built.
     """
     operation = Operation(
         "create index",
@@ -142,15 +141,12 @@ def create_index(
         return after, Result(after.version)
     try:
         return repair_index(store, after, name, build_mode=build_mode, run=run, progress=progress)
-    except InvalidInput:  # a repair would fail, too
-        with suppress(TamisError):
-            drop_index(store, after, name)
-        raise
     except TamisError as error:
+        first = f"{error.remedy} Then call" if isinstance(error, InvalidInput) else "Call"  # else a repair fails, too
         raise build_failed(
             f"The index {name!r} was made, but could not be built: {error.message}",
             name,
-            "Call repair_index, or drop_index.",
+            f"{first} repair_index, or drop_index.",
         ) from error
 
 

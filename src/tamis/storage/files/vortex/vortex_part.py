@@ -35,6 +35,8 @@ _JOINED_WIDTH = 64
 """Bytes of a row, as Arrow data, up to which the blocks of several files are joined."""
 _footers = LruCache[Any](_FOOTERS)
 """Parsed footers, by their size in the file."""
+_schemas = LruCache[pa.Schema](8 * 2**20)
+"""The types of the files' columns."""
 
 
 def open_vortex(store: Any, ref: PartRef, schema: Schema) -> VortexPart:
@@ -159,9 +161,12 @@ class _File:
             self._opened = self._open()
         return self._opened
 
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return (*self._source.key, self._source.seal.crcs[-1:].tobytes(), self._begin)
+
     def _open(self) -> Any:
-        ref, module = self._source.ref, import_vortex()
-        key = (*self._source.key, self._source.seal.crcs[-1:].tobytes(), self._begin)
+        ref, module, key = self._source.ref, import_vortex(), self._key
         shared: dict[str, Any] = {}
         if not self._tail and hasattr(module, "SegmentCache"):
             shared = {"segment_cache": module.SegmentCache(CACHE_BYTES), "cache_key": ref.part_id or ref.path}
@@ -199,7 +204,7 @@ class _File:
     def _arrays(self, fields: Sequence[Field], found: Any, length: int) -> list[pa.Array]:
         wanted = [stored_type(to_arrow_type(f.type), vortex_storage_type) for f in fields]
         kinds = [
-            pa.field(f.name, type_in_file(kind, self._held.field(f.name).type))
+            pa.field(f.name, type_in_file(kind, self._held.field(f.name).type) if has_text(kind) else kind)
             for f, kind in zip(fields, wanted, strict=True)
         ]
         array = found.to_arrow_array(arrow_type=pa.struct(kinds), combine_chunks=True)
@@ -210,4 +215,8 @@ class _File:
     @cached_property
     def _held(self) -> pa.Schema:
         """The types of the file's columns."""
-        return self._file.dtype.to_arrow_schema()
+        found = _schemas.get(self._key)
+        if found is None:
+            found = self._file.dtype.to_arrow_schema()
+            _schemas.put(self._key, found, 200 * len(found))
+        return found
