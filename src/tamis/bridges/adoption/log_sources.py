@@ -88,8 +88,8 @@ def source_changes(
 ) -> Iterator[tuple[SourceChange, Mapping[str, Any]]]:
     """Yield the versions of a followed source after the last one that was taken, with the position after each.
 
-    Raises the errors of its readers; ``CorruptData`` (``SOURCE_HISTORY_GONE``) if a version between lost metadata which
-    the newest does without.
+    Raises the errors of its readers, and ``CorruptData`` (``SOURCE_HISTORY_GONE``) if a version before the newest lost
+    metadata that the newest does without.
     """
     version = source.properties.get(SOURCE_VERSION)
     try:
