@@ -6,7 +6,7 @@ lack columns, and have narrower types of them, as far as every value of the one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -33,7 +33,6 @@ from tamis.core.types import (
     Struct,
 )
 from tamis.core.types.arrow import from_arrow_type
-from tamis.core.types.logical import with_children
 from tamis.errors import InvalidInput, TamisError
 
 
@@ -127,71 +126,42 @@ def _stored_otherwise(path: tuple[str, ...], file: str, what: str) -> InvalidInp
 def merged_schema(footers: Sequence[SourceFooter], *, binary_as_string: bool = False) -> Schema:
     """Return one schema, without ids, that holds the columns of all files in the order in which they first occur.
 
-    Raises ``InvalidInput`` (``SCHEMAS_DIFFER``) naming a column and two files whose types do not go together.
+    Texts are those that Spark declares; where CHAR and VARCHAR differ, or a file declares none, they are STRING. Raises
+    ``InvalidInput``: ``SCHEMAS_DIFFER`` naming a column and two files whose types do not go together, and
+    ``UNSUPPORTED_TYPE`` for a column that holds what its Parquet type does not say.
     """
-    kinds: dict[tuple[pa.Schema, tuple[str, ...]], SourceFooter] = {}
+    kinds: dict[Any, SourceFooter] = {}
     for footer in footers:
         schema = footer.metadata.schema
         physical = tuple(schema.column(at).physical_type for at in range(len(schema)))
-        kinds.setdefault((footer.schema.remove_metadata(), physical), footer)
+        kinds.setdefault((footer.schema.remove_metadata(), physical, _note(footer), _says_nothing(footer)), footer)
     fields: tuple[Field, ...] = ()
     first = ""
-    for footer in kinds.values():
+    for footer in sorted(kinds.values(), key=_says_nothing):  # last, since texts of other files are theirs
         more = fields_of(footer, binary_as_string=binary_as_string)
+        declared = {f.name: f.type for f in fields} if _says_nothing(footer) else _declared_types(footer)
+        more = tuple(replace(f, type=merged_texts(f.type, declared.get(f.name, f.type))) for f in more)
         fields = _merged(fields, more, (first, footer.path), ()) if first else more
         first = first or footer.path
-    return Schema(_with_declared_texts(fields, footers, binary_as_string))
+    return Schema(fields)
 
 
-def _with_declared_texts(
-    fields: tuple[Field, ...], footers: Sequence[SourceFooter], binary_as_string: bool
-) -> tuple[Field, ...]:
-    """Return the fields with the texts that Spark declares.
-
-    Where files declare CHAR and VARCHAR differently, or some declare none, they are STRING. Raises ``InvalidInput``:
-    ``SCHEMAS_DIFFER`` where they differ in a collation, ``UNSUPPORTED_TYPE`` for a column that holds what its Parquet
-    type does not say.
-    """
-    declared: dict[str, DataType] = {}
-    first: dict[str, str] = {}
-    for footer in _kinds_of_notes(footers):
-        row_schema = row_schema_of((footer.metadata.metadata or {}).get(ROW_SCHEMA))
-        for name, held in row_schema.hidden.items():
-            raise _stored_otherwise((name,), footer.path, held)
-        for field in fields_of(footer, binary_as_string=binary_as_string):
-            one = merged_texts(field.type, row_schema.types.get(field.name, field.type))
-            known = declared.setdefault(field.name, one)
-            paths = first.setdefault(field.name, footer.path), footer.path
-            if known != one:
-                declared[field.name] = _texts_alike(known, one, paths, (field.name,))
-    return tuple(replace(f, type=merged_texts(f.type, declared.get(f.name, f.type))) for f in fields)
+def _note(footer: SourceFooter) -> bytes | None:
+    found: bytes | None = (footer.metadata.metadata or {}).get(ROW_SCHEMA)
+    return found
 
 
-def _kinds_of_notes(footers: Sequence[SourceFooter]) -> list[SourceFooter]:
-    """Return a footer of each schema and note. A file with neither rows nor a note says nothing of texts."""
-    kinds: dict[Any, SourceFooter] = {}
-    for footer in footers:
-        key = footer.schema.remove_metadata(), (footer.metadata.metadata or {}).get(ROW_SCHEMA)
-        if footer.metadata.num_rows or key[1] is not None:
-            kinds.setdefault(key, footer)
-    return list(kinds.values())
+def _says_nothing(footer: SourceFooter) -> bool:
+    """Return whether a file has neither a text nor a note of Spark's about its texts."""
+    return not footer.metadata.num_rows and _note(footer) is None
 
 
-def _texts_alike(one: DataType, two: DataType, files: tuple[str, str], path: tuple[str, ...]) -> DataType:
-    """Return the fields of both types, with the texts that they have alike; STRING where they differ in a length."""
-    if isinstance(one, String) and isinstance(two, String):
-        if one != two and (has_collation(one) or has_collation(two)):
-            raise _differ(path, files, f"is {one} in the first and {two} in the second")
-        return one if one == two else STRING
-    if type(one) is not type(two) or not one.children:
-        return two if one == NULL else one
-    others = {f.name: f for f in two.children}
-    inner = [
-        replace(f, type=_texts_alike(f.type, others[f.name].type, files, (*path, f.name))) if f.name in others else f
-        for f in one.children
-    ]
-    known = {f.name for f in one.children}
-    return with_children(one, (*inner, *(f for f in two.children if f.name not in known)))
+def _declared_types(footer: SourceFooter) -> Mapping[str, DataType]:
+    """Return the types of columns that Spark declares. Raises ``InvalidInput`` (``UNSUPPORTED_TYPE``)."""
+    row_schema = row_schema_of(_note(footer))
+    for name, held in row_schema.hidden.items():
+        raise _stored_otherwise((name,), footer.path, held)
+    return row_schema.types
 
 
 def _merged(
@@ -223,6 +193,8 @@ def _common(one: DataType, two: DataType, files: tuple[str, str], path: tuple[st
         case Map(key, value), Map(other_key, other):
             key = replace(key, type=_common(key.type, other_key.type, files, (*path, "key")))
             return Map(key, replace(value, type=_common(value.type, other.type, files, (*path, "value"))))
+        case String(), String() if not (has_collation(one) or has_collation(two)):
+            return STRING
     if type_widens(one, two):
         return two
     if type_widens(two, one):

@@ -71,7 +71,7 @@ class GeneratedColumn:
 
     @property
     def portable_but_numbers(self) -> bool:
-        """Whether the value is a text of JSON, of which releases of Java differ in numbers alone."""
+        """Whether the value is a text of JSON, about which releases of Java agree unless it is a number."""
         return self.value.type == STRING and _prints_doubles(self.value) and all(map(_portable, self.value.children))
 
 
@@ -99,6 +99,7 @@ def _portable(expr: Expr) -> bool:
 
 
 def _prints_doubles(expr: Expr) -> bool:
+    """Whether a call gives values of JSON under a type that shows how a double was printed."""
     if not isinstance(expr, Call):
         return False
     if expr.function in {"variant_get", "from_json"}:
