@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tamis
 from tamis.errors import CorruptData, NotFound, StoreUnavailable, TamisError
-from tamis.storage.object_store import Store
+from tests.bridges.store_requests import BeforeRequest, failing_from, hooked_requests
 from tests.oracle import foreign_sources
 from tests.oracle import history as h
 
@@ -60,19 +58,6 @@ def keys(table: Path) -> list[int] | None:
         return None
 
 
-def failing(at: int, count: list[int], error: Callable[[str], BaseException]) -> Callable[..., Any]:
-    """``Store._run`` of which every request from number ``at`` on fails; those of the table's memory aside."""
-    plain = Store._run
-
-    def run(self: Store, action: str, path: str, call: Any, *, create: bool = False) -> Any:
-        count[0] += 1
-        if count[0] > at:
-            raise error(path)
-        return plain(self, action, path, call, create=create)
-
-    return run
-
-
 @pytest.mark.parametrize("fault", ["killed", "lost"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.push_cases(2)
@@ -84,16 +69,11 @@ def test_at_any_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: s
     landed: list[bool] = []
     outlived = False
     while not outlived:
-        at, table, count = len(landed), tmp_path / f"t{len(landed)}", [0]
-        with monkeypatch.context() as patched:
-            patched.setattr(
-                Store,
-                "_run",
-                failing(at, count, lambda p: Killed() if fault == "killed" else Lost("gone", name=p, remedy="wait")),
-            )
-            with contextlib.suppress(Killed, StoreUnavailable):
-                adopt(place, table, case)
-                outlived = count[0] <= at
+        at, table = len(landed), tmp_path / f"t{len(landed)}"
+        failing = failing_from(at, lambda p: Killed() if fault == "killed" else Lost("gone", name=p, remedy="wait"))
+        with hooked_requests(monkeypatch, failing) as count, contextlib.suppress(Killed, StoreUnavailable):
+            adopt(place, table, case)
+            outlived = count[0] <= at
         found = keys(table)
         # a copy makes its table first, and appends the rows in a commit of their own
         assert found in ((None, [], wanted) if case == "copy" else (None, wanted)), f"{fault} at request {at}"
@@ -115,30 +95,12 @@ def test_a_source_that_is_written_while_it_is_adopted(
     """At any request of an adoption, a data file is written again: the table refuses to read it, or was never made."""
     place = source(tmp_path, case)
     file = max((tmp_path / "source").rglob("*.parquet"), key=lambda p: p.stat().st_size)
-    data, plain = file.read_bytes(), Store._run
+    data = file.read_bytes()
     outcomes = set()
     for at in range(200):
         file.write_bytes(data)
-        count, table = [0], tmp_path / f"t{at}"
-
-        def run(
-            self: Store,
-            action: str,
-            path: str,
-            call: Any,
-            *,
-            create: bool = False,
-            at: int = at,
-            count: list[int] = count,
-        ) -> Any:
-            if count[0] == at:
-                file.write_bytes(data[: len(data) // 2])
-            count[0] += 1
-            return plain(self, action, path, call, create=create)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Store, "_run", run)
-            outcome = ""
+        table, outcome = tmp_path / f"t{at}", ""
+        with hooked_requests(monkeypatch, _cutting(file, data, at)) as count:
             try:
                 adopt(place, table, case)
             except TamisError as error:
@@ -155,3 +117,13 @@ def test_a_source_that_is_written_while_it_is_adopted(
     else:
         raise AssertionError("an adoption makes fewer requests")
     assert "SOURCE_CHANGED" in outcomes <= {"SOURCE_CHANGED", "NOT_PARQUET", "SOURCE_DIFFERS", "refused when read"}
+
+
+def _cutting(file: Path, data: bytes, at: int) -> BeforeRequest:
+    """Cut the file in half ahead of request ``at``."""
+
+    def before(number: int, _: str, __: str) -> None:
+        if number == at:
+            file.write_bytes(data[: len(data) // 2])
+
+    return before

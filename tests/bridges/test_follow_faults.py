@@ -6,15 +6,15 @@ import contextlib
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tamis
 from tamis.bridges.adoption.source_sync import Synchronization
-from tamis.storage.object_store.store import Store
+from tamis.errors import StoreUnavailable
 from tests.bridges.foreign_tables import sorted_rows
 from tests.bridges.source_histories import DELTA, delta_rows, followed_delta
+from tests.bridges.store_requests import failing_between, failing_from_write, hooked_requests
 
 
 def test_two_synchronizations_at_once(tmp_path: Path) -> None:
@@ -42,32 +42,13 @@ def test_killed_at_any_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     source, _ = followed_delta(tmp_path)
     for name in ("append", "delete", "add a column"):
         DELTA[name](source)
-    expected, plain, outlived, at = delta_rows(source), Store._run, False, 0
+    expected, outlived, at = delta_rows(source), False, 0
     while not outlived:
         place = tmp_path / f"t{at}"
         shutil.copytree(tmp_path / "t", place)
-        count = [0]
-
-        def run(
-            self: Store,
-            action: str,
-            path: str,
-            call: Any,
-            *,
-            create: bool = False,
-            at: int = at,
-            count: list[int] = count,
-        ) -> Any:
-            count[0] += action in {"write", "delete"}
-            if count[0] > at:
-                raise Killed
-            return plain(self, action, path, call, create=create)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Store, "_run", run)
-            with contextlib.suppress(Killed):
-                tamis.open(place).sync()
-                outlived = True
+        with hooked_requests(monkeypatch, failing_from_write(at, lambda _: Killed())), contextlib.suppress(Killed):
+            tamis.open(place).sync()
+            outlived = True
         table = tamis.open(place)
         assert sorted_rows(table.scan().to_arrow()) == delta_rows(source, table.version + 1), at
         table.sync()
@@ -80,38 +61,25 @@ def test_a_failed_request_leaves_nothing_half_done(tmp_path: Path, monkeypatch: 
     source, _ = followed_delta(tmp_path)
     for name in ("append", "delete"):
         DELTA[name](source)
-    expected, plain, outlived, at = delta_rows(source), Store._run, False, 0
+    expected, outlived, at = delta_rows(source), False, 0
     while not outlived:
         place = tmp_path / f"t{at}"
         shutil.copytree(tmp_path / "t", place)
-        count = [0]
-
-        def run(
-            self: Store,
-            action: str,
-            path: str,
-            call: Any,
-            *,
-            create: bool = False,
-            at: int = at,
-            count: list[int] = count,
-        ) -> Any:
-            count[0] += 1
-            if at < count[0] <= at + 5:  # more often than anything is repeated
-                raise tamis.errors.StoreUnavailable("The store is gone.", name=path, remedy="Wait.")
-            return plain(self, action, path, call, create=create)
-
         table = tamis.open(place)
-        with monkeypatch.context() as patched:
-            patched.setattr(Store, "_run", run)
-            try:
-                table.sync()
-                outlived = count[0] <= at
-            except tamis.errors.StoreUnavailable:
-                pass
+        # more often than anything is repeated
+        with (
+            hooked_requests(monkeypatch, failing_between(at, at + 5, _lost)) as count,
+            contextlib.suppress(StoreUnavailable),
+        ):
+            table.sync()
+            outlived = count[0] <= at
         table = tamis.open(place)
         assert sorted_rows(table.scan().to_arrow()) == delta_rows(source, table.version + 1), at
         table.sync()
         assert sorted_rows(tamis.open(place).scan().to_arrow()) == expected, at
         at += 3
     assert at > 12
+
+
+def _lost(path: str) -> StoreUnavailable:
+    return StoreUnavailable("The store is gone.", name=path, remedy="Wait.")
