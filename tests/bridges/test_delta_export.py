@@ -9,6 +9,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -335,7 +336,7 @@ def test_bounds_hold_for_every_value(tmp_path: Path) -> None:
     table.export("delta")
     for add in actions(table.path, 0, "add"):
         stats = json.loads(add["stats"])
-        data = pa.parquet.read_table(tmp_path / "t" / add["path"]).to_pylist()
+        data = pq.read_table(tmp_path / "t" / add["path"]).to_pylist()
         assert stats["numRecords"] == len(data)
         assert "f" not in stats["maxValues"]  # there are NaN in it
         for name, low in stats["minValues"].items():

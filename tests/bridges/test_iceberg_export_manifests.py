@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import tamis
@@ -58,7 +59,7 @@ def test_metrics_are_those_of_the_files(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     table.export("iceberg")
     for file in opened(table.path).inspect.files().to_pylist():
-        data = pa.parquet.read_table(file["file_path"].removeprefix("file://"))
+        data = pq.read_table(file["file_path"].removeprefix("file://"))
         metrics = file["readable_metrics"]
         for name in ("id", "n", "s", "amount", "day", "ts", "flag", "f"):
             values = [v for v in data[name].to_pylist() if v is not None and v == v]

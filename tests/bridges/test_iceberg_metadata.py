@@ -72,7 +72,20 @@ def edited(folder: Path, change: Callable[[dict[str, Any]], object]) -> str:
         lambda m: m.update({"refs": {"main": {}}}),
         lambda m: m.update({"snapshots": 7}),
     ],
-    ids=range(12),
+    ids=[
+        "without schemas",
+        "a schema that is a number",
+        "a current schema that is not there",
+        "a snapshot without manifests",
+        "a snapshot without a time",
+        "a snapshot without an id",
+        "a partition field without a transform",
+        "a partition field of a text",
+        "a column without a name",
+        "properties that are a list",
+        "a branch without a snapshot",
+        "snapshots that are a number",
+    ],
 )
 def test_metadata_of_another_form_is_damaged(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     with pytest.raises(CorruptData, match="ICEBERG_METADATA_DAMAGED"):
