@@ -93,6 +93,11 @@ def _document(i: int) -> str:
     return f'{{"ts":"{written}","p":[{",".join(elements[: 3 + i % 8])}],{body[1:]}'
 
 
+def _long_decimal(i: int) -> Decimal:
+    """A value of more digits than Spark keeps when it changes a sign."""
+    return Decimal(f"{i * (10**33 + 7)}E-10")
+
+
 def _pool(name: str) -> tuple[Any, ...]:
     return tuple(VALUES[name][1])
 
@@ -105,7 +110,7 @@ KINDS: dict[str, Kind] = {
     "double": Kind("DOUBLE", pa.float64(), lambda i: i / 2, _pool("d"), lambda v: f"double('{v}')"),
     "float": Kind("FLOAT", pa.float32(), lambda i: i / 4, _pool("f"), lambda v: f"float('{v}')"),
     "decimal": Kind("DECIMAL(10,2)", pa.decimal128(10, 2), lambda i: Decimal(i) / 4, _pool("c"), _number("DECIMAL(10,2)")),
-    "decimal38": Kind("DECIMAL(38,10)", pa.decimal128(38, 10), lambda i: Decimal(i) * 10**15, _pool("g"), _number("DECIMAL(38,10)")),
+    "decimal38": Kind("DECIMAL(38,10)", pa.decimal128(38, 10), _long_decimal, _pool("g"), _number("DECIMAL(38,10)")),
     "boolean": Kind("BOOLEAN", pa.bool_(), lambda i: i > 20, (True, False), lambda v: str(v).lower()),
     "string": Kind("STRING", pa.string(), lambda i: f"k{i:03}", _pool("s"), _text),
     "char": Kind("CHAR(5)", pa.string(), lambda i: f"k{i:03}", ("", "a", "ab", "a b", "abcde", "k01", "é", "\U0001f600", "a\x01", "a\t", "\x01"), _text,

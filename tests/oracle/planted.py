@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
@@ -70,8 +70,11 @@ def _outside(value: Any, *, upper: bool, by: int) -> Any:
             return value + value[:by] if upper else value[: len(value) // 2]
         case bytes():
             return value + value[:by] if upper else value[: len(value) // 2]
-        case int() | Decimal():
+        case int():
             return value + sign
+        case Decimal():
+            with localcontext(prec=60):  # as many digits as the sum has
+                return value + sign
         case float():
             return value + sign / 2
         case dt.datetime():

@@ -208,7 +208,7 @@ class Predicates:
         y, _ = self.column(NUMBERS)
         return rng.choice((x, f"try_add({x}, {some_literal(rng, kind)})", f"try_multiply({x}, 2)", f"coalesce({x}, {some_literal(rng, kind)})",
                            f"greatest({x}, {y})", f"CASE WHEN {self._plain()} THEN {x} ELSE {some_literal(rng, kind)} END", f"try_mod({x}, 7)",
-                           f"try_cast({x} AS {rng.choice(('INT', 'BIGINT', 'DOUBLE', 'DECIMAL(12,3)'))})", f"try_divide({x}, {y})", f"abs(try_cast({x} AS DOUBLE))",
+                           f"try_cast({x} AS {rng.choice(('INT', 'BIGINT', 'DOUBLE', 'DECIMAL(12,3)'))})", f"try_divide({x}, {y})", f"abs(try_cast({x} AS DOUBLE))", f"abs({x})", f"-{x}",
                            f"exp(try_mod({x}, 5))", f"CAST({x} AS FLOAT)", f"try_cast({x} AS DECIMAL(38,12))", f"nullif({x}, {some_literal(rng, kind)})", f"if({self._plain()}, {x}, NULL)"))  # fmt: skip
 
     def whole(self) -> str:

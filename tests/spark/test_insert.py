@@ -18,6 +18,7 @@ import tamis
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.spark.write.spark_write import arrange_rows
+from tamis.storage.commit_log import Operation
 
 
 def content(lake: Any, name: str = "db.t") -> list[tuple[Any, ...]]:
@@ -265,7 +266,7 @@ def test_retried_tasks_leave_no_rows(lake: Any) -> None:
     taken = write_rows(lake.spark.range(10), table.store, table.snapshot.head, options)
     assert abandoned
     assert write_task.from_ipc(write_task.to_ipc(taken[0])).equals(taken[0])
-    commit_rows(table.store, table.snapshot, table.snapshot.head, taken, {})
+    commit_rows(table.store, table.snapshot, table.snapshot.head, taken, Operation("append"))
     assert lake.rows("SELECT count(*) FROM lake.db.t") == [(10,)]
     assert len(list((lake.folder / "db" / "t" / "data").iterdir())) == len(taken) + len(abandoned)
 

@@ -36,7 +36,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # PySpark ships
             snapshot = target.base()
             commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)
         else:
-            commit_rows(store, target.base(), head, manifests, {}, options=options)
+            commit_rows(store, target.base(), head, manifests, Operation("append"), options=options)
 
     def abort(self, messages: list[Any]) -> None:
         """Leave the files to vacuum: a commit that seems to have failed may have landed, and need them."""

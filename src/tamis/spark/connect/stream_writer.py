@@ -34,8 +34,7 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # PySpar
                 target.base(),
                 target.head,
                 manifests_of(messages),
-                operation.parameters,
-                operation.stream,
+                operation,
                 options=target.table_options,
             )
 

@@ -17,6 +17,7 @@ from tamis.spark.jvm_bridge.spark_errors import offending_column, unsupported_st
 from tamis.spark.options.source_options import Use, read_options, refuse_settings
 from tamis.spark.write import spark_write as write
 from tamis.spark.write.node_metrics import NodeMetrics
+from tamis.spark.write.own_reads import find_own_reads
 from tamis.spark.write.session_frames import python_frame, write_switches
 
 _WRITE = "org.apache.spark.sql.connector.write."
@@ -111,21 +112,28 @@ class Insert:
             options = replace(options, timezone=pending.timezone, ansi=pending.ansi)
             if pending.allow_outside or options.write_outside == "auto":
                 options = replace(options, write_outside="allow" if pending.allow_outside else "refuse")
+        own = find_own_reads(df, table, options)
         manifests = write.write_rows(df, table.store, table.head, options, chosen)
         if replaced is None:
-            own = table.operation
             return write.commit_rows(
                 table.store,
                 table.snapshot,
                 table.head,
                 manifests,
-                own.parameters,
-                own.stream,
+                table.operation,
                 spark=df.sparkSession,
                 options=options,
+                own=own,
             )
         return write.overwrite_rows(
-            df.sparkSession, table.store, table.snapshot, table.head, manifests, chosen, options
+            df.sparkSession,
+            table.store,
+            table.snapshot,
+            table.head,
+            manifests,
+            chosen,
+            options,
+            reads_own=own is not None,
         )
 
 

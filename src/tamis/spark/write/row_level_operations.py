@@ -148,7 +148,7 @@ class ChangeWrite(ChangeWriteBuilder):
 
     def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark's signature
         table = self.change.table
-        df = python_frame(java_df)
+        df = python_frame(table.bridge.helper("RowLevel").changesAlone(java_df))
         options = write_switches(df.sparkSession, table.bridge, self.options, table.head)
         try:
             self._run(df, options)

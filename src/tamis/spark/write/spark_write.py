@@ -26,6 +26,7 @@ from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
 from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.write.generated_rows import with_generated
+from tamis.spark.write.own_reads import OwnReads
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot
@@ -98,24 +99,30 @@ def commit_rows(
     snapshot: Snapshot,
     head: Head,
     manifests: Sequence[pa.Table],
-    parameters: dict[str, Any],
-    stream: tuple[str, int] | None = None,
+    operation: Operation,
     *,
     spark: Any = None,
     options: Options | None = None,
+    own: OwnReads | None = None,
 ) -> Result:
-    """Commit written parts as one segment. Commits nothing without parts, stream epoch or new head."""
+    """Commit written parts as one segment. Commits nothing without parts, stream epoch or new head.
+
+    ``operation`` describes the commit, but for its metrics. ``own``: what the rows depend on in the table itself.
+    Raises ``Conflict`` if another commit changed it.
+    """
     rows, parts, size = written_counts(list(manifests))
-    if not parts and head == snapshot.head and stream is None:
+    if not parts and head == snapshot.head and operation.stream is None:
         return Result(snapshot.version)
     result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
+    read = snapshot if own is None else own.snapshot
     proposal = Proposal(
-        operation=Operation("append", parameters, result.metrics(), stream),
+        operation=replace(operation, metrics=result.metrics()),
         table_id=snapshot.head.table_id,
-        read_version=snapshot.version,
-        read_operation_id=snapshot.commit.operation_id,
-        reads=None,
-        blind_append=True,
+        read_version=read.version,
+        read_operation_id=read.commit.operation_id,
+        reads=None if own is None else own.reads,
+        conjuncts=None if own is None else own.conjuncts,
+        blind_append=own is None,
         head=head if head != snapshot.head else None,
         add=manifests,
         operation_id=new_id(),
@@ -134,20 +141,23 @@ def overwrite_rows(
     manifests: list[pa.Table],
     conjuncts: tuple[Expr, ...] | None,
     options: Options,
+    *,
+    reads_own: bool = False,
 ) -> Result:
     """Replace the rows that match ``conjuncts`` (None: all) by written parts, in one commit.
 
     Parts that match completely are removed by metadata. Parts that match partially are read on the executors,
-    which rewrite their other rows. A row for which the filter is NULL stays.
+    which rewrite their other rows. A row for which the filter is NULL stays. ``reads_own``: the written rows depend
+    on rows of the table, which may be others than those that match.
     """
     assert head.schema is not None
     if conjuncts is None:
-        change = Replacement(None, snapshot_parts(snapshot), manifests)
+        change = Replacement(None, snapshot_parts(snapshot), manifests)  # depends on all rows in any case
     else:
         found = find_matching(store, snapshot, head.schema, conjuncts, options)
         partial = found.parts.where(~found.parts.all_match)
         survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
-        change = Replacement(conjuncts, found.parts, manifests, survivors, len(partial))
+        change = Replacement(conjuncts, found.parts, manifests, survivors, len(partial), reads_all=reads_own)
     return commit_overwrite(store, snapshot, head, change, options, by_spark(spark))[1]
 
 

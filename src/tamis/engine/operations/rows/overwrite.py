@@ -78,6 +78,8 @@ class Replacement:
     rewritten: int = 0
     """Number of these parts."""
     bytes_read: int = 0
+    reads_all: bool = False
+    """Whether the new rows depend on rows of the table that ``conjuncts`` do not match."""
 
 
 def commit_overwrite(
@@ -112,8 +114,8 @@ def commit_overwrite(
         table_id=snapshot.head.table_id,
         read_version=snapshot.version,
         read_operation_id=snapshot.commit.operation_id,
-        reads=_read_set(text, conjuncts, options),
-        conjuncts=conjuncts,
+        reads=ReadSet() if change.reads_all else _read_set(text, conjuncts, options),
+        conjuncts=None if change.reads_all else conjuncts,
         blind_append=False,
         head=head if head != snapshot.head else None,
         add=manifests,

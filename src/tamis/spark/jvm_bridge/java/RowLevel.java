@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.catalyst.expressions.objects.InvokeLike;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
+import org.apache.spark.sql.catalyst.plans.logical.BaseEvalPython;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -75,6 +76,17 @@ public final class RowLevel {
     }
 
     public SparkStrategy strategy() { return new Strategy(); }
+
+    /**
+     * Returns the row changes alone. Spark computes the Python functions of a statement's condition once more over the
+     * changed rows, and leaves the values behind their columns.
+     */
+    public org.apache.spark.sql.classic.Dataset changesAlone(org.apache.spark.sql.classic.Dataset rows) {
+        LogicalPlan plan = rows.queryExecution().analyzed();
+        LogicalPlan alone = plan;
+        while (alone instanceof BaseEvalPython) alone = (LogicalPlan) alone.children().apply(0);
+        return alone == plan ? rows : org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), alone);
+    }
 
     /**
      * Returns the left keys (expressions over the scan) and the join that decides which rows of the scan with

@@ -13,10 +13,15 @@ from tamis.core.expr.arrow_values import (
     Evaluated,
     Mask,
     Numbers,
+    any_set,
     build_array,
+    full_length,
     mode_outcome,
     null_mask,
+    null_where,
+    row_count,
     stored_numbers,
+    wide_decimal,
 )
 from tamis.core.expr.coerce import implicit_cast, is_numeric, is_text
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
@@ -26,6 +31,8 @@ from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, Decimal
 from tamis.core.types.arrow import to_arrow_type
 
 _FLOATS = (FLOAT, DOUBLE)
+_JAVA_DIGITS = 34
+"""Digits to which Spark rounds a decimal whose sign it changes: Scala's decimals have Java's DECIMAL128 as context."""
 
 
 def _single(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -38,7 +45,8 @@ def _single(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature |
 def _sign_kernel(call: Call, args: list[Datum]) -> Evaluated:
     x, target = args[0], call.type
     if isinstance(target, Decimal):
-        return Evaluated(pc.negate(x) if call.function == "negate" else pc.abs(x))
+        exact = pc.negate(x) if call.function == "negate" else pc.abs(x)
+        return Evaluated(exact) if target.precision <= _JAVA_DIGITS else _long_decimal(call, x, exact, target)
     values, null = stored_numbers(x), null_mask(x)
     bad: Mask | None = None
     if target not in _FLOATS:
@@ -48,6 +56,37 @@ def _sign_kernel(call: Call, args: list[Datum]) -> Evaluated:
     with np.errstate(over="ignore"):
         result = -values if call.function == "negate" else np.abs(values)
     return mode_outcome(build_array(result, null, x.type), bad, call.mode, f"[ARITHMETIC_OVERFLOW] {target} overflow.")
+
+
+def _long_decimal(call: Call, x: Datum, exact: Datum, target: Decimal) -> Evaluated:
+    """Round the results with more than 34 digits half to even, unless ``x`` keeps its sign.
+
+    One that then has more digits than its type fails in every mode.
+    """
+    rows = row_count([x])
+    before, values = (wide_decimal(full_length(one, rows)) for one in (x, exact))
+    rounded = values
+    for more in range(1, target.precision - _JAVA_DIGITS + 1):
+        long = pc.greater_equal(pc.abs(values), _power_of_ten(_JAVA_DIGITS + more - 1, target.scale))
+        rounded = pc.if_else(long, pc.round(values, target.scale - more, "half_to_even"), rounded)
+    if call.function == "abs":
+        rounded = pc.if_else(pc.less(before, _power_of_ten(None, target.scale)), rounded, values)
+    over = pc.greater_equal(pc.abs(rounded), _power_of_ten(target.precision, target.scale))
+    bad = any_set(np.asarray(over.fill_null(False).to_numpy(zero_copy_only=False)))
+    fitting = null_where(rounded, bad).cast(to_arrow_type(target))
+    return Evaluated(
+        fitting, bad, f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {target}." if bad is not None else None
+    )
+
+
+def _out_of_range(target: Decimal) -> str:
+    return f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {target}."
+
+
+def _power_of_ten(digits: int | None, scale: int) -> pa.Scalar:
+    """Return the least decimal of this scale with one digit more; None: zero."""
+    value = decimal.Decimal(0) if digits is None else decimal.Decimal(10).scaleb(digits - scale - 1)
+    return pa.scalar(value, pa.decimal256(76, scale))
 
 
 def _one_sided(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
@@ -71,9 +110,11 @@ def raw_or_zero(x: Datum) -> Numbers:
 def _fails_at_least_integer(call: Call) -> Partial:
     """Return whether the function can fail.
 
-    The least integer of a type has no positive counterpart; floats and decimals always have one.
+    The least integer of a type has no positive counterpart; floats and short decimals always have one.
     """
-    return Partial.NEVER if call.type in _FLOATS or isinstance(call.type, Decimal) else Partial.OUTSIDE
+    if isinstance(call.type, Decimal):
+        return Partial.NEVER if call.type.precision <= _JAVA_DIGITS else Partial.OUTSIDE
+    return Partial.NEVER if call.type in _FLOATS else Partial.OUTSIDE
 
 
 declare_function(

@@ -1,0 +1,134 @@
+"""An INSERT that reads its own table conflicts with a commit that changes what it read. Spark plans a MERGE that only inserts so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.spark.conftest import Lake
+
+import tamis
+from tamis.spark.write import spark_write
+
+pytestmark = pytest.mark.spark
+
+SOURCE = "(SELECT CAST(id AS INT) AS k FROM range(4, 8))"
+MERGE = f"MERGE INTO lake.db.t t USING {SOURCE} s ON t.k = s.k WHEN NOT MATCHED THEN INSERT (k, day) VALUES (s.k, 1)"
+MERGE_TWICE = (
+    f"MERGE INTO lake.db.t t USING {SOURCE} s ON t.k = s.k WHEN NOT MATCHED AND s.k > 6 THEN INSERT (k, day) "
+    "VALUES (s.k, 1) WHEN NOT MATCHED THEN INSERT (k, day) VALUES (s.k, 2)"
+)
+MERGE_DAY = MERGE.replace("ON t.k = s.k", "ON t.k = s.k AND t.day = 1")
+COPY = "INSERT INTO lake.db.t SELECT k + 100, day FROM lake.db.t WHERE day = 1"
+MISSING = f"INSERT INTO lake.db.t SELECT s.k, 1 FROM {SOURCE} s WHERE s.k NOT IN (SELECT k FROM lake.db.t)"
+NEXT = "INSERT INTO lake.db.t SELECT (SELECT max(k) FROM lake.db.t) + 1, 1"
+WITH = "WITH c AS (SELECT * FROM lake.db.t) INSERT INTO lake.db.t SELECT a.k + b.k, 1 FROM c a JOIN c b ON a.k = b.k"
+REPLACE = "INSERT INTO lake.db.t REPLACE WHERE day = 9 SELECT k, 9 FROM lake.db.t WHERE day = 1"
+OVERWRITE = "INSERT OVERWRITE lake.db.t SELECT k, 2 FROM lake.db.t WHERE day = 1"
+READING = (MERGE, MERGE_TWICE, COPY, MISSING, NEXT, WITH, REPLACE, OVERWRITE)
+
+PLAIN = f"INSERT INTO lake.db.t SELECT k, 1 FROM {SOURCE}"
+PINNED = "INSERT INTO lake.db.t SELECT k + 100, day FROM lake.db.t VERSION AS OF 1 WHERE day = 1"
+
+Change = Callable[[tamis.Table], Any]
+
+
+def rows(keys: list[int], day: int) -> pa.Table:
+    return pa.table({"k": pa.array(keys, pa.int32()), "day": pa.array([day] * len(keys), pa.int32())})
+
+
+def made(lake: Lake) -> tamis.Table:
+    """Keys 0 to 4 of day 1, and 50 of day 2, in a part each."""
+    lake.sql("CREATE TABLE lake.db.t (k INT, day INT) USING tamis")
+    table = tamis.open(lake.folder / "db" / "t")
+    table.append(rows([0, 1, 2, 3, 4], 1))
+    table.append(rows([50], 2))
+    return table
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, table: tamis.Table, change: Change) -> list[int]:
+    """Have ``change`` commit once between a statement's read and its own commit. Returns what will hold its versions."""
+    plain, versions = spark_write.write_rows, list[int]()
+
+    def then_changed(*args: Any) -> Any:
+        manifests = plain(*args)
+        if not versions:
+            versions.append(-1)
+            change(table)
+            versions[0] = table.refresh().version
+        return manifests
+
+    monkeypatch.setattr(spark_write, "write_rows", then_changed)
+    return versions
+
+
+CHANGES: dict[str, Change] = {
+    "append": lambda t: t.append(rows([5], 1)),
+    "delete": lambda t: t.delete("k = 4"),
+    "update": lambda t: t.update({"k": "k + 1"}, "k = 4"),
+    "overwrite": lambda t: t.overwrite(rows([5, 6], 1)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("statement", READING)
+@pytest.mark.push_cases(16)
+def test_a_commit_that_changes_what_was_read_is_a_conflict(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, statement: str, change: str
+) -> None:
+    table = made(lake)
+    versions = meanwhile(monkeypatch, table, CHANGES[change])
+    with pytest.raises(Exception, match=r"CONFLICT_(READ|REMOVED|ROWS)"):
+        lake.sql(statement)
+    assert versions == [table.refresh().version]
+
+
+@pytest.mark.parametrize(
+    ("statement", "change"),
+    [
+        (PLAIN, CHANGES["append"]),
+        (PLAIN, CHANGES["delete"]),
+        (PLAIN, CHANGES["overwrite"]),
+        (PINNED, CHANGES["delete"]),
+        (MERGE, lambda t: t.compact()),
+        (MERGE_DAY, lambda t: t.append(rows([5], 2))),
+        (MERGE_DAY, lambda t: t.delete("k = 50")),
+        (COPY, lambda t: t.append(rows([5], 2))),
+        (REPLACE.replace("WHERE day = 1", "VERSION AS OF 1"), lambda t: t.append(rows([5], 1))),
+    ],
+)
+def test_other_commits_are_none(lake: Lake, monkeypatch: pytest.MonkeyPatch, statement: str, change: Change) -> None:
+    table = made(lake)
+    versions = meanwhile(monkeypatch, table, change)
+    lake.sql(statement)
+    assert table.refresh().version == versions[0] + 1
+
+
+def test_two_merges_that_only_insert_leave_each_key_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(lake)
+    versions = meanwhile(monkeypatch, table, lambda _: lake.sql(MERGE))
+    assert "None of its changes" in lake.refused(MERGE, "CONFLICT_READ")
+    assert len(versions) == 1
+    lake.sql(MERGE)
+    assert lake.rows("SELECT k FROM lake.db.t WHERE day = 1 ORDER BY k") == [(k,) for k in range(8)]
+
+
+def test_appends_by_path_do_so_too(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(lake)
+    path = str(table.path)
+    own = lake.spark.read.format("tamis").load(path).where("day = 1")
+    versions = meanwhile(monkeypatch, table, CHANGES["append"])
+    with pytest.raises(Exception, match="CONFLICT_READ"):
+        own.write.format("tamis").mode("append").save(path)
+    assert versions == [table.refresh().version]
+
+
+def test_a_merge_in_python_is_repeated_after_a_conflict(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(lake)
+    source = lake.spark.sql("SELECT CAST(id AS INT) AS k, 1 AS day FROM range(4, 8)")
+    versions = meanwhile(monkeypatch, table, CHANGES["append"])
+    done = tamis.open(table.path).merge(source, on="target.k = source.k").when_not_matched_insert().execute()
+    assert (done.version, done.rows_inserted) == (versions[0] + 1, 2)
+    assert lake.rows("SELECT k FROM lake.db.t WHERE day = 1 ORDER BY k") == [(k,) for k in range(8)]
