@@ -98,7 +98,19 @@ def plain_list(array: pa.Array) -> pa.ListArray:
 
     Raises ``pa.ArrowException`` if there are too many elements.
     """
-    return array if pa.types.is_list(array.type) else array.cast(pa.list_(array.type.value_field))
+    if pa.types.is_list(array.type):
+        return array
+    if pa.types.is_fixed_size_list(array.type):
+        values, filled = array.flatten(), array.is_valid().cast(pa.int64())  # NULL has no elements there
+        ends = pc.cumulative_sum(pc.multiply(filled, array.type.list_size))
+        offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+    else:
+        first = array.offsets[0].as_py()
+        offsets = pc.subtract(array.offsets, first)
+        values = array.values.slice(first, offsets[-1].as_py())
+    # a cast of the lists would cast the elements, too, which it refuses if a NULL has fields that are NOT NULL
+    kind = pa.list_(array.type.value_field)
+    return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, kind, mask=array.is_null())
 
 
 def missing_column(target: Field, length: int) -> pa.Array:

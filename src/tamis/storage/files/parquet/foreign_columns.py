@@ -87,15 +87,16 @@ class ForeignLayout(Layout):
     def select(self, ids: Collection[int]) -> list[int]:
         """Return the leaves at or below these ids.
 
-        For a field that the file lacks inside of a struct that it has, some leaf of the struct: it shows where the
-        struct is NULL, and where only its fields are.
+        For a field that the file lacks inside of a struct that it has, a leaf of the struct: it shows where the struct
+        is NULL, and where only its fields are. If that leaf lies in a map, all leaves of the map.
         """
         wanted = frozenset(ids)
         chosen = {at for at, path in enumerate(self.leaves) if not wanted.isdisjoint(path)}
         for i in wanted - self.held:
             above = next((a for a in reversed(self._schema.paths.get(i, ())[:-1]) if a in self.held), None)
             if above is not None and not any(above in self.leaves[at] for at in chosen):
-                chosen.add(next(at for at, path in enumerate(self.leaves) if above in path))
+                shown = min((path for path in self.leaves if above in path), key=len)  # maps have the long ones
+                chosen.update(at for at, path in enumerate(self.leaves) if path == shown)
         return sorted(chosen)
 
 
