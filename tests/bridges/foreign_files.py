@@ -38,3 +38,19 @@ def patched(path: Path, old: bytes, new: bytes) -> None:
 def writer_of(path: Path) -> bytes:
     """Return what a file names as its writer."""
     return str(pq.read_metadata(path).created_by).encode()
+
+
+def write_enums(path: Path, table: pa.Table, name: str, *, count: int = 1, **options: Any) -> Path:
+    """Write one file whose texts named ``name``, ``count`` columns of them, are annotated as ENUM, as Avro's are."""
+    write_file(path, table, store_schema=False, **options)
+    length = len(name).to_bytes() + name.encode()
+    text, enum = (length + b"\x25" + old + b"\x4c" + new + b"\x00\x00\x00" for old, new in ANNOTATIONS)
+    data = path.read_bytes()
+    assert data.count(text) == count
+    path.write_bytes(data.replace(text, enum))
+    assert str(pq.read_metadata(path).schema).count("(Enum)") == count
+    return path
+
+
+ANNOTATIONS = ((b"\x00", b"\x1c"), (b"\x08", b"\x4c"))
+"""The old annotation and the field of the new one, of a text and of an ENUM, in a footer."""

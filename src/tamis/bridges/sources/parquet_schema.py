@@ -1,7 +1,8 @@
 """The columns of foreign Parquet files as a table's: one schema of many files, or a refusal by name.
 
-Types are those that Spark reads: INT96 is an instant, whole numbers without a sign are the next wider ones. Files may
-lack columns, and have narrower types of them, as far as every value of the one is a value of the other.
+Types are those that Spark reads: INT96 is an instant, an ENUM is a text, and whole numbers without a sign are the next
+wider ones. Files may lack columns, and have narrower types of them, as far as every value of the one is a value of the
+other.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ from tamis.core.types import (
     TIMESTAMP,
     Array,
     DataType,
+    DayTimeInterval,
     Decimal,
     Field,
     Map,
@@ -35,13 +37,25 @@ from tamis.core.types import (
 from tamis.core.types.arrow import from_arrow_type
 from tamis.errors import InvalidInput, TamisError
 
+_DECIMAL_BYTES = 16
+"""Bytes of the longest binaries that are read as decimals."""
+
+
+class _Leaf(NamedTuple):
+    """What Parquet says of a leaf: how it is stored, and what it is annotated as."""
+
+    physical: str
+    annotation: str
+    length: int
+    """Bytes of each value of a fixed length, else 0."""
+
 
 @dataclass(frozen=True)
 class _Reading:
-    """How the leaves of one file are read; ``leaves`` are their physical types, in order."""
+    """How the leaves of one file, in order, are read."""
 
     path: str
-    leaves: Iterator[str]
+    leaves: Iterator[_Leaf]
     binary_as_string: bool
     schema: pq.ParquetSchema
 
@@ -58,10 +72,13 @@ class _Reading:
 
 def fields_of(footer: SourceFooter, *, binary_as_string: bool = False) -> tuple[Field, ...]:
     """Return the columns of a file, without ids. Raises ``InvalidInput`` (``UNSUPPORTED_TYPE``) naming one."""
-    schema = footer.metadata.schema
-    leaves = iter([schema.column(at).physical_type for at in range(len(schema))])
-    reading = _Reading(footer.path, leaves, binary_as_string, schema)
+    reading = _Reading(footer.path, iter(_leaves(footer)), binary_as_string, footer.metadata.schema)
     return _fields(list(footer.schema), reading, ())
+
+
+def _leaves(footer: SourceFooter) -> tuple[_Leaf, ...]:
+    columns = map(footer.metadata.schema.column, range(len(footer.metadata.schema)))
+    return tuple(_Leaf(one.physical_type, one.logical_type.type, one.length) for one in columns)
 
 
 def _fields(found: Sequence[pa.Field], reading: _Reading, above: tuple[str, ...]) -> tuple[Field, ...]:
@@ -89,8 +106,8 @@ def _type(kind: pa.DataType, reading: _Reading, path: tuple[str, ...]) -> DataTy
         return Map(key, Field("value", _type(kind.item_type, reading, (*path, "value"))))
     if pa.types.is_nested(kind):
         return Array(Field("element", _type(kind.value_type, reading, (*path, "element"))))
-    physical = next(reading.leaves)
-    if physical == "INT96":
+    leaf = next(reading.leaves)
+    if leaf.physical == "INT96":
         return TIMESTAMP
     if (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "ns":
         raise _unsupported(path, reading.path, "nanoseconds", "Write it in microseconds.")
@@ -98,9 +115,13 @@ def _type(kind: pa.DataType, reading: _Reading, path: tuple[str, ...]) -> DataTy
         found = from_arrow_type(kind)
     except TamisError as error:
         raise _unsupported(path, reading.path, str(kind), error.remedy) from error
+    if isinstance(found, DayTimeInterval):  # a note of Arrow's, which Spark does not read
+        raise _stored_otherwise(path, reading.path, "durations")
     if isinstance(found, Decimal) and not found.possible:
         raise _unsupported(path, reading.path, str(found), "Write it with 38 digits at most.")
-    return STRING if reading.binary_as_string and found == BINARY else found
+    if isinstance(found, Decimal) and leaf.length > _DECIMAL_BYTES:
+        raise _unsupported(path, reading.path, f"decimals of {leaf.length} bytes", "Write it in 16 bytes at most.")
+    return STRING if found == BINARY and (reading.binary_as_string or leaf.annotation == "ENUM") else found
 
 
 def _unsupported(path: tuple[str, ...], file: str, what: str, remedy: str) -> InvalidInput:
@@ -132,9 +153,8 @@ def merged_schema(footers: Sequence[SourceFooter], *, binary_as_string: bool = F
     """
     kinds: dict[Any, SourceFooter] = {}
     for footer in footers:
-        schema = footer.metadata.schema
-        physical = tuple(schema.column(at).physical_type for at in range(len(schema)))
-        kinds.setdefault((footer.schema.remove_metadata(), physical, _note(footer), _says_nothing(footer)), footer)
+        key = footer.schema.remove_metadata(), _leaves(footer), _note(footer), _says_nothing(footer)
+        kinds.setdefault(key, footer)
     fields: tuple[Field, ...] = ()
     first = ""
     for footer in sorted(kinds.values(), key=_says_nothing):  # last, since texts of other files are theirs
