@@ -417,3 +417,13 @@ def test_folders_of_two_signs(tmp_path: Path) -> None:
     write_file(tmp_path / "s" / "p=+-5" / "a.parquet", pa.table({"k": [1]}))
     with pytest.raises(InvalidInput, match="BAD_PARTITION"):
         tamis.adopt(tmp_path / "s", tmp_path / "t", partition_types="p INT")
+
+
+def test_partition_texts_that_spark_reads_otherwise(tmp_path: Path) -> None:
+    """Spark 4.3 takes each escape for a character of its own, and refuses a folder without a value."""
+    for number, name in enumerate(("p=%C3%A9", "p=", "p=a")):
+        write_file(tmp_path / "s" / name / "a.parquet", pa.table({"k": [number]}))
+    found = adopted(tmp_path / "s", tmp_path)
+    assert found.scan().to_arrow().sort_by("k")["p"].to_pylist() == ["é", "", "a"]
+    for number, text in enumerate(("é", "", "a")):
+        assert found.scan(f"p = '{text}'").to_arrow()["k"].to_pylist() == [number]
