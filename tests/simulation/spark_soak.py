@@ -186,6 +186,7 @@ class Statements:
             self.delete,
             self.update,
             self.merge,
+            self.insert_missing,
             self.overwrite,
             self.compact,
             self.vacuum,
@@ -193,7 +194,7 @@ class Statements:
             self.index,
             self.read,
         )
-        self.weights = (4, 2, 2, 2, 1, 2, 1, 1, 1, 3)
+        self.weights = (4, 2, 2, 2, 2, 1, 2, 1, 1, 1, 3)
 
     def one(self) -> None:
         self.dice.choices(self.all, self.weights)[0]()
@@ -240,6 +241,20 @@ class Statements:
         text = (
             f"MERGE INTO lake.db.t t USING (SELECT * FROM VALUES {values(batch)} AS s(id, key, batch, value)) s ON t.key = s.key "
             "WHEN MATCHED AND t.key % 3 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET value = t.value + 10 WHEN NOT MATCHED THEN INSERT *"
+        )
+        attempt(self.story, model.Intent("merge", apply, number), lambda: self.sql(text))
+
+    def insert_missing(self) -> None:
+        """A MERGE that Spark plans as an INSERT of the rows without a match, and that is committed as one."""
+        number = self.story.number()
+        batch = [Row(number * 100 + i, key, number, 4) for i, key in enumerate(self.dice.sample(range(KEYS), 4))]
+
+        def apply(rows: model.Rows, _: list[model.Rows]) -> model.Rows:
+            return rows + Counter(row for row in batch if row.key not in {r.key for r in rows})
+
+        text = (
+            f"MERGE INTO lake.db.t t USING (SELECT * FROM VALUES {values(batch)} AS s(id, key, batch, value)) s ON t.key = s.key "
+            "WHEN NOT MATCHED THEN INSERT *"
         )
         attempt(self.story, model.Intent("merge", apply, number), lambda: self.sql(text))
 
