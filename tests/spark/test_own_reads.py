@@ -10,7 +10,7 @@ import pytest
 from tests.spark.conftest import Lake
 
 import tamis
-from tamis.spark.write import spark_write
+from tamis.spark.write import row_change_job, spark_write
 
 pytestmark = pytest.mark.spark
 
@@ -104,6 +104,46 @@ def test_other_commits_are_none(lake: Lake, monkeypatch: pytest.MonkeyPatch, sta
     versions = meanwhile(monkeypatch, table, change)
     lake.sql(statement)
     assert table.refresh().version == versions[0] + 1
+
+
+CHANGES_BY_SUBQUERY = (
+    "UPDATE lake.db.t SET day = (SELECT max(day) FROM lake.db.t) + 1 WHERE k = 0",
+    "DELETE FROM lake.db.t WHERE k = 0 AND EXISTS (SELECT 1 FROM lake.db.t o WHERE o.k = 50)",
+    "MERGE INTO lake.db.t t USING (SELECT max(day) AS day FROM lake.db.t) s ON t.k = 0 WHEN MATCHED THEN UPDATE SET day = s.day",
+)
+
+
+@pytest.mark.parametrize("statement", CHANGES_BY_SUBQUERY)
+@pytest.mark.parametrize("change", [lambda t: t.append(rows([60], 7)), lambda t: t.delete("k = 50")])
+def test_what_a_subquery_reads_counts(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, statement: str, change: Change
+) -> None:
+    table = made(lake)
+    plain, seen = row_change_job.commit_changes, list[int]()
+
+    def after_a_commit(*args: Any) -> Any:
+        change(table)
+        seen.append(table.refresh().version)
+        return plain(*args)
+
+    monkeypatch.setattr("tamis.spark.write.row_level_operations.commit_changes", after_a_commit)
+    lake.refused(statement, "CONFLICT_READ")
+    assert seen == [table.refresh().version]
+
+
+def test_a_subquery_of_another_version_or_table_does_not(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(lake)
+    lake.sql("CREATE TABLE lake.db.other AS SELECT * FROM lake.db.t")
+    plain = row_change_job.commit_changes
+
+    def after_a_commit(*args: Any) -> Any:
+        table.append(rows([60], 7))
+        return plain(*args)
+
+    monkeypatch.setattr("tamis.spark.write.row_level_operations.commit_changes", after_a_commit)
+    for subquery in ("SELECT max(day) FROM lake.db.t VERSION AS OF 1", "SELECT max(day) FROM lake.db.other"):
+        lake.sql(f"UPDATE lake.db.t SET day = ({subquery}) WHERE k = 0")
+    assert lake.rows("SELECT day FROM lake.db.t WHERE k = 0") == [(2,)]
 
 
 def test_two_merges_that_only_insert_leave_each_key_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

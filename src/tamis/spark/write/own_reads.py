@@ -1,7 +1,8 @@
-"""What an INSERT reads of the table that it writes.
+"""What a statement reads of the table that it writes, beside the rows that it changes.
 
 Spark plans a MERGE that only inserts as an INSERT of the source's rows without a match. Such rows depend on the table,
-so a concurrent commit that may change the answer has to be a conflict.
+so a concurrent commit that may change the answer has to be a conflict. So do the changes of a statement whose subquery
+or source reads the table.
 """
 
 from __future__ import annotations
@@ -38,12 +39,18 @@ def find_own_reads(df: Any, table: LoadedTable, options: Options) -> OwnReads | 
     own = [one for one in found if isinstance(one, LoadedTable) and not one.pinned and _is_same(one, table)]
     if not own:
         return None
-    scans = [table.bridge.target_of_key(key) for key in helper.scans(df._jdf)]
-    ours = [one for one in scans if isinstance(one, Scan) and _is_same(one.source, table)]
+    ours = own_scans(df, table)
     conjuncts = ours[0].filters.conjuncts if len(ours) == 1 and len(own) == 1 else ()
     snapshots = [table.snapshot, *(one.snapshot for one in own)]
     oldest = min(snapshots, key=lambda snapshot: snapshot.version)
     return OwnReads(oldest, read_set(conjuncts, options), conjuncts or None)
+
+
+def own_scans(df: Any, table: LoadedTable) -> list[Scan]:
+    """Return the scans of ``table``, in any version, in the optimized plan of ``df`` and its subqueries."""
+    keys = table.bridge.helper("TableReads").scans(df._jdf)
+    scans = [table.bridge.target_of_key(key) for key in keys]
+    return [one for one in scans if isinstance(one, Scan) and _is_same(one.source, table)]
 
 
 def _is_same(read: Any, table: LoadedTable) -> bool:
