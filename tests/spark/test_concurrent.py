@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.spark.conftest import Lake
 
 import tamis
+from tamis.spark.jvm_bridge.adapter import Bridge, bridge_of
+from tamis.spark.write import dml_by_path
 
 pytestmark = pytest.mark.spark
 
@@ -57,3 +61,40 @@ def test_two_sessions_read_while_others_write(spark: Any, tmp_path: Path) -> Non
     assert not any(thread.is_alive() for thread in threads)
     assert problems == []
     assert tamis.open(tmp_path / "db" / "t").version == COMMITS
+
+
+def test_the_first_merges_of_two_threads_share_one_catalog(
+    lake: Lake, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each thread looks for the catalog of the tables in use before the other can register it."""
+    for name in ("a", "b"):
+        lake.sql(f"CREATE TABLE lake.db.{name} (k BIGINT) USING tamis")
+    looked, both = Bridge.registered_catalog, threading.Barrier(2)
+
+    def look(self: Bridge, name: str) -> Any:
+        found = looked(self, name)
+        if name == dml_by_path.CATALOG:
+            with suppress(threading.BrokenBarrierError):  # a thread that has to wait for the other looks after it
+                both.wait(timeout=1)
+        return found
+
+    def upsert(name: str) -> None:
+        table = tamis.open(lake.folder / "db" / name)
+        done[name] = table.upsert(session.range(5).withColumnRenamed("id", "k"), on="k").rows_inserted
+
+    done: dict[str, int] = {}
+    session = spark.newSession()  # a session keeps the catalog that it found
+    java = bridge_of(spark)
+    catalogs = java.cls(java.catalog_class).delegates
+    before = catalogs.remove(dml_by_path.CATALOG)
+    monkeypatch.setattr(Bridge, "registered_catalog", look)
+    threads = [threading.Thread(target=upsert, args=(name,)) for name in ("a", "b")]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=100)
+    finally:
+        if before is not None:  # the catalog that sessions of other tests found
+            catalogs.put(dml_by_path.CATALOG, before)
+    assert done == {"a": 5, "b": 5}

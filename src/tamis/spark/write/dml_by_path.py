@@ -7,6 +7,7 @@ casts and checks apply.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -27,6 +28,7 @@ from tamis.storage.commit_log import Snapshot
 CATALOG = "tamis_held"
 _WHEN = {MATCHED: "WHEN MATCHED", NOT_MATCHED: "WHEN NOT MATCHED", BY_SOURCE: "WHEN NOT MATCHED BY SOURCE"}
 _numbers = itertools.count()
+_registering = threading.Lock()
 
 
 class StatementCatalog:
@@ -125,10 +127,7 @@ def _run(table: Any, spark: Any, statement: Any) -> Result:
 @contextmanager
 def _in_hand(spark: Any, table: Any, snapshot: Snapshot) -> Any:
     java = bridge_of(spark)
-    held = java.registered_catalog(CATALOG)
-    if held is None:
-        held = StatementCatalog(java)
-        java.register_catalog(CATALOG, java.implement(catalog_interfaces(java), held), catalog_interfaces(java))
+    held = _statement_catalog(java)
     spark.conf.set(f"spark.sql.catalog.{CATALOG}", java.catalog_class)
     name = f"t{next(_numbers)}"
     target = SparkTable(java, table.store, snapshot, (CATALOG, name))
@@ -137,6 +136,16 @@ def _in_hand(spark: Any, table: Any, snapshot: Snapshot) -> Any:
         yield f"{CATALOG}.{name}", target
     finally:
         del held.tables[name]
+
+
+def _statement_catalog(java: Bridge) -> StatementCatalog:
+    """Return the catalog of this JVM, which all its sessions and threads share."""
+    with _registering:  # a second one would replace the first, and a session keeps the one that it found
+        held: StatementCatalog | None = java.registered_catalog(CATALOG)
+        if held is None:
+            held = StatementCatalog(java)
+            java.register_catalog(CATALOG, java.implement(catalog_interfaces(java), held), catalog_interfaces(java))
+        return held
 
 
 def _where(row_filter: str | Expr | None) -> str:
