@@ -25,6 +25,7 @@ from tamis.storage.commit_log.external_sources import EXTERNAL_COLUMNS, NO_EXTER
 from tamis.storage.commit_log.features import check_reader
 from tamis.storage.commit_log.model import PART_COLUMNS, Head
 from tamis.storage.commit_log.rollups import Tile, covering_tiles, load_deltas, retry_damaged
+from tamis.storage.commit_log.vacuum_marker import check_released
 from tamis.storage.commit_log.version_changes import CHANGES, Bools, Delta, Live, files_of, live_parts
 from tamis.storage.object_store.metadata_union import is_statistic, stack_tables, wanted_columns
 from tamis.storage.object_store.object_cache import CACHE
@@ -192,7 +193,10 @@ class Snapshot:
         return found
 
     def _whole(self, read: Callable[[], T]) -> T:
-        """Return ``read()``, repeated without the rollups that turn out damaged."""
+        """Return ``read()``, repeated without the rollups that turn out damaged.
+
+        Raises ``NotFound`` (``VERSION_NOT_FOUND``) if vacuum has removed what this version needs.
+        """
         before = len(self._avoid)
 
         def attempt() -> T:
@@ -200,7 +204,11 @@ class Snapshot:
                 self.__dict__.pop("_live", None)
             return read()
 
-        return retry_damaged(self._avoid, attempt)
+        try:
+            return retry_damaged(self._avoid, attempt)
+        except CorruptData as error:
+            check_released(self.store, self.commit.table_id, self.version, error)
+            raise
 
     def _segments(self) -> pa.Table:
         state = self._live

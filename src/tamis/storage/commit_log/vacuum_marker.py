@@ -1,13 +1,14 @@
-"""The marker of the versions removed by vacuum: a small object naming the oldest readable version.
+"""The versions that vacuum has released, and the marker: a small object naming the oldest readable version.
 
-It is written before the first object is removed. It is only a hint: without it, reading a removed version
-fails on its first missing object; with it, the read fails at once and names the version.
+The log decides: each vacuum commits what it releases before it removes anything. The marker is written between the
+two. It is only a hint: with it, reading a removed version fails at once; without it, on its first missing object.
 """
 
 from __future__ import annotations
 
-from tamis.errors import CorruptData, NotFound
-from tamis.storage.commit_log.commit_objects import ROOT
+from tamis.errors import CorruptData, NotFound, TamisError
+from tamis.storage.commit_log.commit_objects import ROOT, find_latest, read_commits
+from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.object_store.checked_json import seal_json, unseal_json
 from tamis.storage.object_store.store import Store
 
@@ -27,12 +28,35 @@ def oldest_readable(store: Store, table_id: str) -> int:
 
 
 def record_oldest(store: Store, table_id: str, oldest: int) -> None:
-    """Record that versions before ``oldest`` can no longer be read.
+    """Record that versions before ``oldest`` can no longer be read, unless a later version is recorded.
 
+    May replace a later version that another vacuum records at the same moment: look into the log afterwards.
     Raises ``StoreUnavailable``; then nothing may be removed.
     """
     if oldest > oldest_readable(store, table_id):
         store.put(PATH, seal_json("vacuumed", {"table_id": table_id, "oldest_version": oldest}))
+
+
+def kept_from(store: Store, version: int, latest: Commit) -> int:
+    """Return ``version``, or the first one after it that no vacuum up to ``latest`` has released."""
+    # A vacuum that releases a version comes after it.
+    commits = read_commits(store, range(version + 1, latest.version + 1), latest.table_id)
+    return max([version, *(commit.vacuum[0] for commit in commits if commit.vacuum is not None)])
+
+
+def check_released(store: Store, table_id: str, version: int, error: CorruptData) -> None:
+    """Raise ``NotFound`` (``VERSION_NOT_FOUND``) if the object that ``error`` misses went with its version."""
+    if error.code != "MISSING_OBJECT":
+        return
+    try:
+        latest = find_latest(store)
+        if latest is None or latest.table_id != table_id:
+            return
+        oldest = kept_from(store, version, latest)
+    except TamisError:
+        return  # the caller's error tells more
+    if version < oldest:
+        raise let_go(store, version, oldest) from error
 
 
 def check_readable(store: Store, table_id: str, version: int) -> None:

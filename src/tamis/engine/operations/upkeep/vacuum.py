@@ -6,6 +6,10 @@ progress keeps its files whatever its outcome. Objects that neither the log refe
 writer's own are never touched. Released versions are recorded in the log before the first object is removed:
 readers of such a version get a clear error, and ``restore`` cannot bring back what is being removed. If
 nothing is to be removed, no version is released and no commit is made.
+
+Another vacuum may remove objects of versions that this one would keep, but not before it has released them in the
+log. So a missing object is damage, unless the log says that its version was released; then this vacuum keeps what the
+other one keeps, and finds anew what that needs.
 """
 
 from __future__ import annotations
@@ -15,12 +19,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from tamis.engine.operations.result import Progress
-from tamis.errors import InvalidInput, NotFound, TamisError
+from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, load
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.reachable_objects import (
@@ -31,9 +35,11 @@ from tamis.storage.commit_log.reachable_objects import (
     reachable_paths,
     rollup_paths,
 )
-from tamis.storage.commit_log.vacuum_marker import oldest_readable, record_oldest
+from tamis.storage.commit_log.vacuum_marker import kept_from, oldest_readable, record_oldest
 from tamis.storage.object_store import Entry, Store
 from tamis.world import made_micros, new_id, world
+
+T = TypeVar("T")
 
 REMOVABLE = pa.schema(
     [
@@ -143,27 +149,70 @@ def vacuum(
     cutoff = now - int(retention.total_seconds() * 1e6)
     latest = load(store, afresh=True)
     before = oldest_readable(store, latest.head.table_id)
-    oldest = max(_oldest(store, latest, cutoff), before)
+    kept = _Kept(before, max(_oldest(store, latest, cutoff), before), latest)
     listed = [entry for folder in FOLDERS for entry in store.list(folder)]
-    doomed = _doomed(store, before, oldest, latest, listed, now, cutoff)
-    if dry_run or not len(doomed):
-        return Vacuumed(latest.version, oldest if dry_run else before, dry_run, doomed, retention, len(listed))
+    old = _old_objects(listed, cutoff)
+    (doomed, named), kept = _beside_others(store, kept, lambda kept: _plan(store, kept, old))
+    if dry_run or not doomed:
+        oldest = kept.oldest if dry_run else before
+        return Vacuumed(kept.latest.version, oldest, dry_run, _table(doomed, named, now), retention, len(listed))
     # The state as of this commit stays valid: restore yields to it, and other operations only add new
     # objects.
-    after = _announce(store, latest, oldest, cutoff, retention)
-    record_oldest(store, latest.head.table_id, oldest)
-    if released is not None:
-        released()
-    doomed = _doomed(store, before, oldest, after, listed, now, cutoff)
+    after = _announce(store, kept.latest, kept.oldest, cutoff, retention)
+
+    def settle(kept: _Kept) -> list[_Old]:
+        record_oldest(store, after.head.table_id, kept.oldest)
+        if released is not None:
+            released()
+        return _unneeded(store, kept, old)[0]
+
+    doomed, kept = _beside_others(store, _Kept(kept.oldest, kept.oldest, after), settle)
     failed = 0
-    for path, size in zip(doomed["path"].to_pylist(), doomed["bytes"].to_pylist(), strict=True):
+    for entry, _, _ in doomed:
         try:
-            store.delete(path)
+            store.delete(entry.path)
         except TamisError:
             failed += 1
         if progress is not None:
-            progress(size, path)
-    return Vacuumed(after.version, oldest, False, doomed, retention, len(listed), failed)
+            progress(entry.size, entry.path)
+    removed = _table(doomed, named, now)
+    return Vacuumed(after.version, kept.oldest, False, removed, retention, len(listed), failed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The versions to keep: ``oldest`` to ``latest``. Those below ``before`` were released earlier."""
+
+    before: int
+    oldest: int
+    latest: Snapshot
+
+    def as_of_now(self, store: Store) -> _Kept:
+        """Return the versions to keep now that other vacuums may have released some."""
+        latest = load(store)
+        before, oldest = (kept_from(store, version, latest.commit) for version in (self.before, self.oldest))
+        return _Kept(before, oldest, latest)
+
+
+def _beside_others(store: Store, kept: _Kept, find: Callable[[_Kept], T]) -> tuple[T, _Kept]:
+    """Return what ``find`` does, and the versions that it found it for.
+
+    Starts anew, for the versions that are kept then, if another vacuum has released some of them: objects that
+    ``find`` read may be missing, whether it noticed or took them for damaged ones, and a marker that it wrote may have
+    replaced the later one of that vacuum.
+    """
+    while True:
+        try:
+            found = find(kept)
+        except (CorruptData, NotFound):
+            now = kept.as_of_now(store)
+            if (now.before, now.oldest) == (kept.before, kept.oldest):
+                raise
+        else:
+            if kept_from(store, kept.oldest, load(store).commit) == kept.oldest:
+                return found, kept
+            now = kept.as_of_now(store)
+        kept = now
 
 
 def _oldest(store: Store, latest: Snapshot, cutoff: int) -> int:
@@ -192,33 +241,54 @@ def _announce(store: Store, latest: Snapshot, oldest: int, cutoff: int, retentio
     )
 
 
-def _doomed(
-    store: Store, before: int, oldest: int, latest: Snapshot, listed: list[Entry], now: int, cutoff: int
-) -> pa.Table:
-    """Return the objects to remove; versions below ``before`` were released earlier."""
-    first = load(store, oldest)
-    needed = reachable_paths(store, first, latest) | rollup_paths(store)
+_Old = tuple[Entry, str, int]
+"""An object, its kind, and when it was made."""
+
+
+def _old_objects(listed: list[Entry], cutoff: int) -> list[_Old]:
+    """Return the objects of writers that were made before ``cutoff``."""
     found = []
     for entry in listed:
         match = OURS.fullmatch(entry.path)
-        if match is None or match.lastgroup is None or entry.path in needed:
+        if match is None or match.lastgroup is None:
             continue
         made = max(made_micros(match[match.lastgroup]), entry.modified_micros)
         if made <= cutoff:
             found.append((entry, _KINDS[match.lastgroup], made))
-    dead = reachable_paths(store, load(store, before, vacuumed=True), first) if found else set()
-    # A reader of the log without rollups reads every deletion vector that a commit references.
-    kept = _vectors(store, latest) if any(entry.path.startswith(DELETIONS) for entry, _, _ in found) else set()
+    return found
+
+
+def _plan(store: Store, kept: _Kept, old: list[_Old]) -> tuple[list[_Old], set[str]]:
+    """Return the objects to remove, and the paths that any version names which was not released earlier."""
+    doomed, needed, first = _unneeded(store, kept, old)
+    if not doomed:
+        return doomed, needed
+    start = load(store, kept.before, vacuumed=True)
+    return doomed, needed | reachable_paths(store, start, first)
+
+
+def _unneeded(store: Store, kept: _Kept, old: list[_Old]) -> tuple[list[_Old], set[str], Snapshot]:
+    """Return those of the objects that no kept version needs, the paths that one does, and the oldest version kept."""
+    first = load(store, kept.oldest, vacuumed=True)
+    needed = reachable_paths(store, first, kept.latest) | rollup_paths(store)
+    found = [item for item in old if item[0].path not in needed]
+    if any(entry.path.startswith(DELETIONS) for entry, _, _ in found):
+        # A reader of the log without rollups reads every deletion vector that a commit references.
+        vectors = _vectors(store, kept.latest)
+        found = [item for item in found if item[0].path not in vectors]
+    return found, needed, first
+
+
+def _table(doomed: list[_Old], named: set[str], now: int) -> pa.Table:
     rows = [
         {
             "path": entry.path,
             "kind": kind,
             "bytes": entry.size,
             "age_seconds": (now - made) / 1e6,
-            "reason": DEAD if entry.path in dead else ORPHAN,
+            "reason": DEAD if entry.path in named else ORPHAN,
         }
-        for entry, kind, made in found
-        if entry.path not in kept
+        for entry, kind, made in doomed
     ]
     return pa.Table.from_pylist(rows, schema=REMOVABLE)
 

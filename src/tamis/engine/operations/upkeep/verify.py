@@ -26,12 +26,12 @@ from tamis.engine.operations.upkeep.verify_sources import external_problems
 from tamis.engine.operations.upkeep.verify_statistics import StatisticsCheck, paths_of_parts
 from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import Options, PartRefs
-from tamis.errors import TamisError
+from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import EXTERNAL_COLUMNS, PART_COLUMNS, Snapshot, load
-from tamis.storage.commit_log.commit_objects import commit_path, list_versions, read_commit
+from tamis.storage.commit_log.commit_objects import commit_path, list_versions, read_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.reachable_objects import own_parts, reachable_paths
-from tamis.storage.commit_log.vacuum_marker import oldest_readable
+from tamis.storage.commit_log.vacuum_marker import kept_from, oldest_readable
 from tamis.storage.files import PartRef
 from tamis.storage.files.file_check import Problem, checksum_problem, size_problem
 from tamis.storage.object_store import Store
@@ -68,11 +68,33 @@ class Verification:
 def verify(store: Store, *, data: bool = True, progress: Progress | None = None) -> Verification:
     """Check everything that a reader of any version may need.
 
+    Starts anew if it finds problems and a vacuum has been committed meanwhile, which may have removed what is missing.
     Raises only if there is no table, or the store does not respond.
     """
-    CACHE.forget(store.url)
-    store = store.fresh()
-    snapshot = load(store, afresh=True)
+    while True:
+        CACHE.forget(store.url)
+        own = store.fresh()
+        snapshot = load(own, afresh=True)
+        try:
+            found = _verify_version(own, snapshot, data, progress)
+        except (CorruptData, NotFound):
+            if not _vacuumed_since(own, snapshot):
+                raise
+        else:
+            if found.ok or not _vacuumed_since(own, snapshot):
+                return found
+
+
+def _vacuumed_since(store: Store, snapshot: Snapshot) -> bool:
+    try:
+        later = range(snapshot.version + 1, load(store).version + 1)
+        return any(commit.vacuum is not None for commit in read_commits(store, later, snapshot.head.table_id))
+    except (CorruptData, InvalidInput):
+        return False  # a damaged log, or a table that has ended
+
+
+def _verify_version(store: Store, snapshot: Snapshot, data: bool, progress: Progress | None) -> Verification:
+    """Check the version, the log before it, and what is left of older versions."""
     problems = list(_log(store, snapshot))
     listed: dict[str, int] = {}
     if not problems:
@@ -137,8 +159,8 @@ def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
 
 def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator[Problem]:
     """Check stored tables, rollups and file sizes of all readable versions."""
-    oldest = load(store, oldest_readable(store, snapshot.head.table_id))
-    for path in sorted(reachable_paths(store, oldest, snapshot)):
+    oldest = kept_from(store, oldest_readable(store, snapshot.head.table_id), snapshot.commit)
+    for path in sorted(reachable_paths(store, load(store, oldest, vacuumed=True), snapshot)):
         if path.startswith("data/") and path not in listed:
             yield "MISSING_OBJECT", path, "The log names it, and it is not there."
     yield from _sums(snapshot)
