@@ -16,7 +16,7 @@ from tamis.core import expr
 from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.pruning import decide
 from tamis.core.pruning.implied_conjuncts import implied_conjuncts
-from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, Field, Generation, Schema, Struct
+from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, Decimal, Field, Generation, Schema, Struct
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.part_writer import conform_batches
 from tests.pruning.evidence_of import RowsEvidence
@@ -204,6 +204,14 @@ def test_an_expression_that_case_tables_decide_is_not_taken_for_the_column() -> 
     evidence = DerivedEvidence(schema, pieces, columns=list(generated_columns(schema)), hidden=frozenset({1}))
     assert not decide([expr.parse_predicate("upper(x) = 'A'", schema)], evidence, strict=True).none.any()
     assert decide([expr.parse_predicate("x = 'a'", schema)], evidence, strict=True).none.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("digits", "portable"), [(34, True), (35, False)])
+@pytest.mark.parametrize("expression", ["-x", "abs(x)", "round(-x, 0)"])
+def test_the_sign_of_a_long_decimal_is_not_taken_for_the_column(expression: str, digits: int, portable: bool) -> None:
+    """Older releases stored it exactly, and Spark rounds it."""
+    schema = _table(expression, Decimal(38, 0), Decimal(digits, 0))
+    assert generated_columns(schema)[0].portable is portable
 
 
 def test_what_may_be_null_is_not_implied_to_be_within_bounds() -> None:

@@ -141,8 +141,9 @@ def test_a_subquery_of_another_version_or_table_does_not(lake: Lake, monkeypatch
         return plain(*args)
 
     monkeypatch.setattr("tamis.spark.write.row_level_operations.commit_changes", after_a_commit)
-    for subquery in ("SELECT max(day) FROM lake.db.t VERSION AS OF 1", "SELECT max(day) FROM lake.db.other"):
-        lake.sql(f"UPDATE lake.db.t SET day = ({subquery}) WHERE k = 0")
+    for version in (1, 2, table.version):
+        lake.sql(f"UPDATE lake.db.t SET day = (SELECT max(day) FROM lake.db.t VERSION AS OF {version}) WHERE k = 0")
+    lake.sql("UPDATE lake.db.t SET day = (SELECT max(day) FROM lake.db.other) WHERE k = 0")
     assert lake.rows("SELECT day FROM lake.db.t WHERE k = 0") == [(2,)]
 
 
@@ -163,6 +164,76 @@ def test_appends_by_path_do_so_too(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(Exception, match="CONFLICT_READ"):
         own.write.format("tamis").mode("append").save(path)
     assert versions == [table.refresh().version]
+
+
+WRITES: dict[str, Callable[[Any, tamis.Table], Any]] = {
+    "append": lambda df, t: df.write.format("tamis").mode("append").save(t.path),
+    "overwrite": lambda df, t: df.write.format("tamis").mode("overwrite").save(t.path),
+    "overwrite columns": lambda df, t: (
+        df.write.format("tamis").mode("overwrite").option("overwriteSchema", "true").save(t.path)
+    ),
+    "overwrite a day": lambda df, t: t.refresh().overwrite(df.where("day = 1"), "day = 1"),
+    "merge": lambda df, t: (
+        t.refresh().merge(df, on="target.k = source.k").when_matched_update({"day": "source.day + 1"}).execute()
+    ),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_rows_of_an_older_version_do_not_replace_newer_ones(lake: Lake, write: str) -> None:
+    """Frames by path keep the version of their analysis, on every Spark."""
+    table = made(lake)
+    old = lake.spark.read.format("tamis").load(table.path).where("k >= 0")
+    table.append(rows([9], 1))
+    with pytest.raises(Exception, match=r"CONFLICT_READ.*Make the DataFrame again"):
+        WRITES[write](old, table)
+    assert table.refresh().scan("k = 9").count() == 1
+    WRITES[write](lake.spark.read.format("tamis").load(table.path).where("k >= 0"), table)
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_only_moves_rows_leaves_frames_as_they_are(lake: Lake, write: str) -> None:
+    table = made(lake)
+    old = lake.spark.read.format("tamis").load(table.path).where("k >= 0")
+    table.append(rows([9], 1).slice(0, 0))
+    table.compact()
+    WRITES[write](old, table)
+
+
+def test_cached_rows_count_as_those_of_their_version(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(lake)
+    newest = lake.spark.sql(f"SELECT max(day) AS day FROM {lake.name}.db.t").cache()
+    newest.createOrReplaceTempView("newest")
+    assert newest.collect()[0].day == 2
+    plain = row_change_job.commit_changes
+
+    def after_a_commit(*args: Any) -> Any:
+        table.append(rows([60], 7))
+        return plain(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tamis.spark.write.row_level_operations.commit_changes", after_a_commit)
+        statement = "MERGE INTO lake.db.t t USING newest s ON t.k = 0 WHEN MATCHED THEN UPDATE SET day = s.day"
+        lake.refused(statement, "CONFLICT_READ")
+    lake.sql(statement)
+    assert lake.rows("SELECT day FROM lake.db.t WHERE k = 0") == [(7,)]
+    newest.unpersist()
+
+
+def test_a_frame_of_a_catalog_may_be_used_again(lake: Lake) -> None:
+    """Spark 4.3 reads the newest version each time; an older Spark reads that of the frame, and its rows would be doubled."""
+    made(lake)
+    known = lake.spark.table(f"{lake.name}.db.t").select("k")
+    refreshes = tuple(map(int, lake.spark.version.split(".")[:2])) >= (4, 3)
+    for start in (4, 6, 5):
+        batch = lake.spark.range(start, start + 3).selectExpr("CAST(id AS INT) AS k", "1 AS day")
+        missing = batch.join(known, "k", "left_anti").select("k", "day")
+        if start != 4 and not refreshes:
+            with pytest.raises(Exception, match="CONFLICT_READ"):
+                missing.writeTo(f"{lake.name}.db.t").append()
+            return
+        missing.writeTo(f"{lake.name}.db.t").append()
+    assert lake.rows("SELECT k FROM lake.db.t WHERE day = 1 ORDER BY k") == [(k,) for k in range(9)]
 
 
 def test_a_merge_in_python_is_repeated_after_a_conflict(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,10 @@ def _stream(data: Any) -> pa.RecordBatchReader:
         return data.to_reader()
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if _library(data) == "polars" and (name := _object_column(data)) is not None:
+        raise _bad(data, f": its column {name!r} holds Python objects, of which Polars hands over the addresses")
     try:
-        if type(data).__module__.partition(".")[0] == "pandas":
+        if _library(data) == "pandas":
             return _pandas(data).to_reader()
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
@@ -49,6 +51,16 @@ def _stream(data: Any) -> pa.RecordBatchReader:
     ) as error:
         raise _bad(data, f": {error}") from error
     raise _bad(data, "")
+
+
+def _library(data: Any) -> str:
+    return type(data).__module__.partition(".")[0]
+
+
+def _object_column(frame: Any) -> str | None:
+    """Return the name of the first column of a Polars frame whose type is ``Object``."""
+    types = getattr(frame, "schema", {})
+    return next((str(name) for name, kind in dict(types).items() if str(kind) == "Object"), None)
 
 
 def _pandas(frame: Any) -> pa.Table:

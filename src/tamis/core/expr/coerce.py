@@ -37,6 +37,8 @@ from tamis.core.types import (
 
 _DIGITS = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 20}
 MAX_PRECISION = 38
+JAVA_CONTEXT_DIGITS = 34
+"""Digits to which Spark rounds a decimal whose sign it changes: Scala's decimals have Java's DECIMAL128 as context."""
 
 
 def is_numeric(data_type: DataType) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tamis.core.expr import registry
 from tamis.core.expr.calls import make_call
+from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS
 from tamis.core.expr.parse_filter import parse_value
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Moving
 from tamis.core.expr.unsupported_rows import can_fail, is_supported, refusal_error
@@ -83,10 +84,13 @@ def _portable(expr: Expr) -> bool:
     """Whether releases of Java and Python agree about an expression.
 
     They do not about the case of some letters, the digits of doubles, and local times in some regions. JSON holds
-    doubles as text, and a VARIANT holds texts that become times.
+    doubles as text, and a VARIANT holds texts that become times. Older releases of Tamis stored the exact negative of a
+    long decimal.
     """
     if not isinstance(expr, Call):
         return all(_portable(child) for child in expr.children)
+    if expr.function in {"negate", "abs"} and _is_long(expr.type):
+        return False
     parts: tuple[Expr, ...] = expr.children
     if expr.function == "cast" and expr.type in _WITHOUT_DIGITS and _prints_doubles(parts[0]):
         parts = parts[0].children
@@ -96,6 +100,10 @@ def _portable(expr: Expr) -> bool:
     ):
         return False
     return all(_portable(part) for part in parts)
+
+
+def _is_long(data_type: DataType) -> bool:
+    return isinstance(data_type, Decimal) and data_type.precision > JAVA_CONTEXT_DIGITS
 
 
 def _prints_doubles(expr: Expr) -> bool:

@@ -20,6 +20,7 @@ from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.options.source_options import Use, read_options, refuse_settings
 from tamis.spark.write import insert_by_path, spark_write
+from tamis.spark.write.own_reads import check_own_reads
 from tamis.spark.write.session_frames import write_switches
 from tamis.storage.commit_log import Head, Operation, create
 from tamis.storage.commit_log.path_checks import check_free
@@ -110,6 +111,7 @@ class PathWrite:
                 f"The table is clustered by a column that the new rows lack, or has a constraint on it: {error.name}.",
                 "Name columns to cluster by: clusterBy(…), or drop the constraint first.",
             ) from None
+        check_own_reads(self._df, self._bridge, table.store, table.snapshot)
         commit_replacement(table.store, table.snapshot, head, self._rows(table.store, head))
 
     def _definition(self, properties: Mapping[str, str], comment: str | None, format_: str) -> Definition:

@@ -15,6 +15,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.spark.write import spark_write as write
 from tamis.spark.write.insert import Insert, V1Write, WriteBuilder
+from tamis.spark.write.own_reads import check_own_reads
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot, commit, create
 from tamis.storage.object_store import Store
 from tamis.world import new_id
@@ -113,5 +114,7 @@ class StagedInsert(Insert):
             raise unsupported_statement(
                 "CREATE TABLE … AS SELECT with an identity column", "Create the table, then INSERT INTO it."
             )
+        if table.replaces is not None:
+            check_own_reads(df, table.bridge, table.store, table.replaces)
         table.manifests += write.write_rows(df, table.store, table.head, options)
         return None

@@ -96,7 +96,7 @@ def _pairs(flat: list[str]) -> dict[str, str]:
 
 
 def _builder(owner: Bridge, table: LoadedTable, options: dict[str, str], built: list[Scan] | None) -> Builder:
-    source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
+    source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening, table.pinned)
     found = read_options(options, {Use.READ, Use.READ_STREAM}, by_path=table.by_path)
     if not table.pinned and not found.keys().isdisjoint(POINTS):
         raise unapplied_point(options)

@@ -22,6 +22,8 @@ class Source:
     snapshot: Snapshot
     schema: Schema
     opening: Opening = field(default_factory=Opening)
+    pinned: bool = field(default=False, compare=False)
+    """Whether the query asks for this version or time."""
 
     @property
     def by_path(self) -> bool:

@@ -107,12 +107,12 @@ class Insert:
     def write(self, df: Any, table: LoadedTable, options: Options) -> Result | None:
         replaced = self.builder.replaced
         chosen = None if replaced is None or replaced == (TRUE,) else replaced
+        own = find_own_reads(df, table, options)
         pending = table.pending_write
         if pending is not None:
             options = replace(options, timezone=pending.timezone, ansi=pending.ansi)
             if pending.allow_outside or options.write_outside == "auto":
                 options = replace(options, write_outside="allow" if pending.allow_outside else "refuse")
-        own = find_own_reads(df, table, options)
         manifests = write.write_rows(df, table.store, table.head, options, chosen)
         if replaced is None:
             return write.commit_rows(
@@ -133,7 +133,7 @@ class Insert:
             manifests,
             chosen,
             options,
-            reads_own=own is not None,
+            reads_all=own is not None,
         )
 
 

@@ -19,11 +19,10 @@ from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, metadat
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
-from tamis.spark.scan.spark_scan import Scan
 from tamis.spark.write.generated_rows import check_numbers, without_kept
 from tamis.spark.write.merge_pruning import collect_narrowed
 from tamis.spark.write.node_metrics import NodeMetrics
-from tamis.spark.write.own_reads import own_scans
+from tamis.spark.write.own_reads import read_beside
 from tamis.spark.write.row_change_job import collect_changes, commit_changes, planned_change
 from tamis.spark.write.session_frames import python_frame, write_switches
 from tamis.spark.write.spark_index import by_spark
@@ -163,12 +162,12 @@ class ChangeWrite(ChangeWriteBuilder):
         change, table = self.change, self.change.table
         collect = partial(self._collect, options=options)
         exact = self._local(df)
-        read_beside = self._read_beside(df)
+        beside = read_beside(df, table, change.scans)
         if change.verb == "merge" and len(change.scans) == 1:
             found = collect_narrowed(df, table, change.scans[0], collect)
         else:
             found = collect(df)
-        row_change = planned_change(change.verb, [*change.scans, *read_beside], options, exact=exact)
+        row_change = planned_change(change.verb, [*change.scans, *beside], options, exact=exact)
         table.result = self.metrics.result = commit_changes(found, table, row_change, by_spark(df.sparkSession))
 
     def _collect(self, df: Any, options: Options) -> Changes:
@@ -179,12 +178,6 @@ class ChangeWrite(ChangeWriteBuilder):
         for scan in change.scans:
             df = without_kept(df, table, scan.java_key)
         return collect_changes(df, table, change.verb, options)
-
-    def _read_beside(self, df: Any) -> list[Scan]:
-        """Return scans of the target that do not find the rows to change: those of subqueries, and of the source."""
-        targets, version = {scan.java_key for scan in self.change.scans}, self.change.table.snapshot.version
-        scans = own_scans(df, self.change.table)
-        return [one for one in scans if one.java_key not in targets and one.source.snapshot.version == version]
 
     def _local(self, df: Any) -> bool:
         """Whether the statement depends only on the rows that it removes.

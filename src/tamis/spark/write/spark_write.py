@@ -114,12 +114,11 @@ def commit_rows(
     if not parts and head == snapshot.head and operation.stream is None:
         return Result(snapshot.version)
     result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
-    read = snapshot if own is None else own.snapshot
     proposal = Proposal(
         operation=replace(operation, metrics=result.metrics()),
         table_id=snapshot.head.table_id,
-        read_version=read.version,
-        read_operation_id=read.commit.operation_id,
+        read_version=snapshot.version,
+        read_operation_id=snapshot.commit.operation_id,
         reads=None if own is None else own.reads,
         conjuncts=None if own is None else own.conjuncts,
         blind_append=own is None,
@@ -142,12 +141,12 @@ def overwrite_rows(
     conjuncts: tuple[Expr, ...] | None,
     options: Options,
     *,
-    reads_own: bool = False,
+    reads_all: bool = False,
 ) -> Result:
     """Replace the rows that match ``conjuncts`` (None: all) by written parts, in one commit.
 
     Parts that match completely are removed by metadata. Parts that match partially are read on the executors,
-    which rewrite their other rows. A row for which the filter is NULL stays. ``reads_own``: the written rows depend
+    which rewrite their other rows. A row for which the filter is NULL stays. ``reads_all``: the written rows depend
     on rows of the table, which may be others than those that match.
     """
     assert head.schema is not None
@@ -157,7 +156,7 @@ def overwrite_rows(
         found = find_matching(store, snapshot, head.schema, conjuncts, options)
         partial = found.parts.where(~found.parts.all_match)
         survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
-        change = Replacement(conjuncts, found.parts, manifests, survivors, len(partial), reads_all=reads_own)
+        change = Replacement(conjuncts, found.parts, manifests, survivors, len(partial), reads_all=reads_all)
     return commit_overwrite(store, snapshot, head, change, options, by_spark(spark))[1]
 
 

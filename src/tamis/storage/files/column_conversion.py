@@ -104,10 +104,12 @@ def plain_list(array: pa.Array) -> pa.ListArray:
         values, filled = array.flatten(), array.is_valid().cast(pa.int64())  # NULL has no elements there
         ends = pc.cumulative_sum(pc.multiply(filled, array.type.list_size))
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
-    else:
+    elif pa.types.is_large_list(array.type):
         first = array.offsets[0].as_py()
         offsets = pc.subtract(array.offsets, first)
         values = array.values.slice(first, offsets[-1].as_py())
+    else:
+        return array.cast(pa.list_(array.type.value_field))
     # a cast of the lists would cast the elements, too, which it refuses if a NULL has fields that are NOT NULL
     kind = pa.list_(array.type.value_field)
     return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, kind, mask=array.is_null())

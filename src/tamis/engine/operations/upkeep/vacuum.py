@@ -138,7 +138,7 @@ def vacuum(
     """Remove (with ``dry_run`` only list) what nothing within ``retention`` needs.
 
     A retention below ``SAFE_RETENTION`` needs ``below_retention``, a dry run too: it shows what the same call
-    would do. ``released`` is called before the first removal, when the versions to keep are known.
+    would do. ``released`` is called when the versions to keep are known, before the first removal, and perhaps again.
 
     Raises ``InvalidInput`` for a retention that is negative or too short, and ``CorruptData`` for a
     log that cannot be read in full; then nothing is removed.

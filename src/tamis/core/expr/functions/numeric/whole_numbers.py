@@ -23,7 +23,7 @@ from tamis.core.expr.arrow_values import (
     stored_numbers,
     wide_decimal,
 )
-from tamis.core.expr.coerce import implicit_cast, is_numeric, is_text
+from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS, implicit_cast, is_numeric, is_text
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Expr, Mode
@@ -31,8 +31,6 @@ from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, Decimal
 from tamis.core.types.arrow import to_arrow_type
 
 _FLOATS = (FLOAT, DOUBLE)
-_JAVA_DIGITS = 34
-"""Digits to which Spark rounds a decimal whose sign it changes: Scala's decimals have Java's DECIMAL128 as context."""
 
 
 def _single(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -46,7 +44,7 @@ def _sign_kernel(call: Call, args: list[Datum]) -> Evaluated:
     x, target = args[0], call.type
     if isinstance(target, Decimal):
         exact = pc.negate(x) if call.function == "negate" else pc.abs(x)
-        return Evaluated(exact) if target.precision <= _JAVA_DIGITS else _long_decimal(call, x, exact, target)
+        return Evaluated(exact) if target.precision <= JAVA_CONTEXT_DIGITS else _long_decimal(call, x, exact, target)
     values, null = stored_numbers(x), null_mask(x)
     bad: Mask | None = None
     if target not in _FLOATS:
@@ -66,21 +64,16 @@ def _long_decimal(call: Call, x: Datum, exact: Datum, target: Decimal) -> Evalua
     rows = row_count([x])
     before, values = (wide_decimal(full_length(one, rows)) for one in (x, exact))
     rounded = values
-    for more in range(1, target.precision - _JAVA_DIGITS + 1):
-        long = pc.greater_equal(pc.abs(values), _power_of_ten(_JAVA_DIGITS + more - 1, target.scale))
+    for more in range(1, target.precision - JAVA_CONTEXT_DIGITS + 1):
+        long = pc.greater_equal(pc.abs(values), _power_of_ten(JAVA_CONTEXT_DIGITS + more - 1, target.scale))
         rounded = pc.if_else(long, pc.round(values, target.scale - more, "half_to_even"), rounded)
     if call.function == "abs":
         rounded = pc.if_else(pc.less(before, _power_of_ten(None, target.scale)), rounded, values)
     over = pc.greater_equal(pc.abs(rounded), _power_of_ten(target.precision, target.scale))
     bad = any_set(np.asarray(over.fill_null(False).to_numpy(zero_copy_only=False)))
     fitting = null_where(rounded, bad).cast(to_arrow_type(target))
-    return Evaluated(
-        fitting, bad, f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {target}." if bad is not None else None
-    )
-
-
-def _out_of_range(target: Decimal) -> str:
-    return f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {target}."
+    error = f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {target}."
+    return Evaluated(fitting) if bad is None else Evaluated(fitting, bad, error)
 
 
 def _power_of_ten(digits: int | None, scale: int) -> pa.Scalar:
@@ -113,7 +106,7 @@ def _fails_at_least_integer(call: Call) -> Partial:
     The least integer of a type has no positive counterpart; floats and short decimals always have one.
     """
     if isinstance(call.type, Decimal):
-        return Partial.NEVER if call.type.precision <= _JAVA_DIGITS else Partial.OUTSIDE
+        return Partial.NEVER if call.type.precision <= JAVA_CONTEXT_DIGITS else Partial.OUTSIDE
     return Partial.NEVER if call.type in _FLOATS else Partial.OUTSIDE
 
 
