@@ -18,6 +18,7 @@ import error_messages
 import examples
 import python_reference
 import source_tree
+import speed
 import which_filters
 
 from tamis import errors
@@ -137,6 +138,7 @@ PAGES = {
     "errors.md": errors_page,
     "options.md": python_reference.options_page,
     "python-reference.md": python_reference.page,
+    "speed.md": speed.page,
     "which-filters-skip.md": which_filters.page,
 }
 
