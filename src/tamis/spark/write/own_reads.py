@@ -9,7 +9,7 @@ A version that a query asks for by number, time or tag never changes, and does n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,9 +78,16 @@ def own_scans(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> list
 
 
 def _own_tables(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> list[LoadedTable]:
-    found = [bridge.target_of_key(key) for key in bridge.helper("TableReads").tables(df._jdf)]
-    loaded = [one for one in found if isinstance(one, LoadedTable) and not one.pinned]
-    return [one for one in loaded if _is_same(one, store, snapshot)]
+    """Return the table, at each version at which ``df`` will read it."""
+    helper = bridge.helper("TableReads")
+
+    def own(keys: Iterable[str]) -> list[LoadedTable]:
+        found = [bridge.target_of_key(key) for key in keys]
+        loaded = [one for one in found if isinstance(one, LoadedTable) and not one.pinned]
+        return [one for one in loaded if _is_same(one, store, snapshot)]
+
+    # Spark loads all tables of the plan to tell, which most statements need not wait for
+    return own(helper.tablesToRead(df._jdf)) if own(helper.tables(df._jdf)) else []
 
 
 def _is_same(read: Any, store: Store, snapshot: Snapshot) -> bool:

@@ -20,8 +20,15 @@ import scala.collection.immutable.Seq;
  * Takes a Dataset; gives keys of our objects (Handler.keyOf). Used by spark/write/own_reads.py.
  */
 public final class TableReads {
-    /** Returns the keys of the tables in the plan as it will run: a Spark that refreshes tables has done so. */
-    public List tables(org.apache.spark.sql.classic.Dataset rows) throws Exception {
+    /** Returns the keys of the tables in the plan as it was analyzed. */
+    public List tables(org.apache.spark.sql.classic.Dataset rows) {
+        List out = new ArrayList();
+        collect(rows.queryExecution().analyzed(), false, out);
+        return out;
+    }
+
+    /** Returns the keys of the tables in the plan as it will run: a Spark that loads tables again has done so. */
+    public List tablesToRead(org.apache.spark.sql.classic.Dataset rows) throws Exception {
         List out = new ArrayList();
         QueryExecution execution = rows.queryExecution();
         LogicalPlan plan = execution.analyzed();
