@@ -202,10 +202,10 @@ def test_what_only_moves_rows_leaves_frames_as_they_are(lake: Lake, write: str) 
 
 def test_cached_rows_count_as_those_of_their_version(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(lake)
-    newest = lake.spark.sql(f"SELECT max(day) AS day FROM {lake.name}.db.t").cache()
+    query, plain = f"SELECT max(day) AS day FROM {lake.name}.db.t", row_change_job.commit_changes
+    newest = lake.spark.sql(query).cache()
     newest.createOrReplaceTempView("newest")
     assert newest.collect()[0].day == 2
-    plain = row_change_job.commit_changes
 
     def after_a_commit(*args: Any) -> Any:
         table.append(rows([60], 7))
@@ -215,9 +215,10 @@ def test_cached_rows_count_as_those_of_their_version(lake: Lake, monkeypatch: py
         patched.setattr("tamis.spark.write.row_level_operations.commit_changes", after_a_commit)
         statement = "MERGE INTO lake.db.t t USING newest s ON t.k = 0 WHEN MATCHED THEN UPDATE SET day = s.day"
         lake.refused(statement, "CONFLICT_READ")
+    newest.unpersist()
+    lake.spark.sql(query).createOrReplaceTempView("newest")
     lake.sql(statement)
     assert lake.rows("SELECT day FROM lake.db.t WHERE k = 0") == [(7,)]
-    newest.unpersist()
 
 
 def test_a_frame_of_a_catalog_may_be_used_again(lake: Lake) -> None:
