@@ -124,7 +124,7 @@ def grouped(table: Any, folder: Path, figures: list[Figure], detail: dict[str, A
 
     def through_duckdb(text: str) -> Any:
         held = table.to_duckdb(duck)  # noqa: F841  # DuckDB finds it by its name
-        return duck.sql(text.format(t="held")).fetchnumpy()
+        return duck.sql(text.format(t="held")).to_arrow_table()
 
     def by_polars(frame: Any, name: str) -> Any:
         return polars_query(frame, name).collect()
@@ -132,7 +132,7 @@ def grouped(table: Any, folder: Path, figures: list[Figure], detail: dict[str, A
     for name, text in QUERIES.items():
         taken = both_clocks(
             to_duckdb=lambda text=text: through_duckdb(text),
-            duckdb=lambda text=text: duck.sql(text.format(t=f"'{files}'")).fetchnumpy(),
+            duckdb=lambda text=text: duck.sql(text.format(t=f"'{files}'")).to_arrow_table(),
             scan_polars=lambda name=name: by_polars(tamis.scan_polars(folder / "t"), name),
             polars=lambda name=name: by_polars(pl.scan_parquet(files), name),
         )
@@ -181,8 +181,8 @@ def polars_query(frame: Any, name: str) -> Any:
 
 def digest(found: Any) -> Any:
     """Rows in one order, fractions without the digits that the order of addition decides; other results as they are."""
-    if isinstance(found, dict):
-        rows = list(zip(*(column.tolist() for column in found.values()), strict=True))
+    if isinstance(found, pa.Table):
+        rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
     elif hasattr(found, "rows"):
         rows = found.rows()
     else:

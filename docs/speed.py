@@ -40,7 +40,7 @@ class Row:
 
 
 CAUSES = {
-    "two rounds": "*TPC-DS*: two rounds only; queries above 1.10 had six more. The run before it (`03c44a1f`) had 1.20 for q9, which merging of scans has made faster since, and 1.14 for q88. So 1.10, the target, is the edge of the noise.",
+    "two rounds": "*TPC-DS*: two rounds only; queries above 1.10 had six. The run before it (`03c44a1f`) had 1.20 for q9, which merging of scans has made faster since, and 1.14 for q88. So 1.10, the target, is the edge of the noise.",
     "scale 10": "*TPC-DS, scale 10*: two rounds of 22 queries, on an older commit. Why q84 and q90 are slower was not investigated.",
     "spark's own": "*One row by an index*: by a design note most of what is left is Spark's own analysis, planning and job; an empty Spark query was not measured beside it.",
     "pages": "*Star join*: the floor is nearly the target. The index adds nothing to what the keys of the join do already. In a trace by hand, decoding took half of the time: 400 scattered rows lie in 400 pages of 2,048 rows in each of 15 columns, and the Parquet library decodes whole pages. What the clustered table waits for was not investigated.",
