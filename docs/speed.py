@@ -51,7 +51,7 @@ CAUSES = {
     "arrow": "*Counts with a filter and GROUP BY*: rows reach both engines as Arrow data that pyarrow decodes, with checksums, which DuckDB and Polars do not verify. For few groups this decoding alone takes more than DuckDB's whole query; without groups it does not, and Tamis' own scan is the rest. Many groups were not investigated.",
     "sorted": "*Sorted write*: the sort is Spark's own on both sides; the rest was not profiled.",
     "index build": "*Index built afterwards*: measured once. Keys are decoded, sorted and encoded; the write beside it has become faster since the target was set.",
-    "modules": "*Import*: pyarrow, NumPy and obstore take the second figure. The rest is our own code, some 400 modules.",
+    "modules": "*Import*: pyarrow, NumPy and obstore take the second figure. The rest is our own code, some 400 modules. Each import was timed on its own, not in turns.",
 }
 
 PARQUET = "Spark Parquet"

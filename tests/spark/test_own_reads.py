@@ -166,6 +166,11 @@ def test_appends_by_path_do_so_too(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
     assert versions == [table.refresh().version]
 
 
+def refreshes(lake: Lake) -> bool:
+    """Whether this Spark loads the tables of a DataFrame again to run it."""
+    return tuple(map(int, lake.spark.version.split(".")[:2])) >= (4, 3)
+
+
 WRITES: dict[str, Callable[[Any, tamis.Table], Any]] = {
     "append": lambda df, t: df.write.format("tamis").mode("append").save(t.path),
     "overwrite": lambda df, t: df.write.format("tamis").mode("overwrite").save(t.path),
@@ -189,6 +194,15 @@ def test_rows_of_an_older_version_do_not_replace_newer_ones(lake: Lake, write: s
         WRITES[write](old, table)
     assert table.refresh().scan("k = 9").count() == 1
     WRITES[write](lake.spark.read.format("tamis").load(table.path).where("k >= 0"), table)
+
+
+def test_a_table_that_is_replaced_by_its_rows_keeps_newer_ones(lake: Lake) -> None:
+    """``writeTo`` analyzes the DataFrame again, on every Spark."""
+    table = made(lake)
+    old = lake.spark.read.format("tamis").load(table.path)
+    table.append(rows([9], 1))
+    old.writeTo(f"{lake.name}.db.t").using("tamis").createOrReplace()
+    assert table.refresh().scan("k = 9").count() == 1
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -225,11 +239,10 @@ def test_a_frame_of_a_catalog_may_be_used_again(lake: Lake) -> None:
     """Spark 4.3 reads the newest version each time; an older Spark reads that of the frame, and its rows would be doubled."""
     made(lake)
     known = lake.spark.table(f"{lake.name}.db.t").select("k")
-    refreshes = tuple(map(int, lake.spark.version.split(".")[:2])) >= (4, 3)
     for start in (4, 6, 5):
         batch = lake.spark.range(start, start + 3).selectExpr("CAST(id AS INT) AS k", "1 AS day")
         missing = batch.join(known, "k", "left_anti").select("k", "day")
-        if start != 4 and not refreshes:
+        if start != 4 and not refreshes(lake):
             with pytest.raises(Exception, match="CONFLICT_READ"):
                 missing.writeTo(f"{lake.name}.db.t").append()
             return

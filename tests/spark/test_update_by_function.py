@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and MERGE whose condition calls a Python function: Spark leaves its values behind the changed rows."""
+"""UPDATE, DELETE and MERGE whose condition calls a Python function: Spark adds its values as further columns."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ public final class RowLevel {
 
     /**
      * Returns the row changes alone. Spark computes the Python functions of a statement's condition once more over the
-     * changed rows, and leaves the values behind their columns.
+     * changed rows, and adds the values as further columns.
      */
     public org.apache.spark.sql.classic.Dataset changesAlone(org.apache.spark.sql.classic.Dataset rows) {
         LogicalPlan plan = rows.queryExecution().analyzed();
