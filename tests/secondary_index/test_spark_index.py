@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tamis
+from tests.new_reports import all_reports, reports_since
 from tests.secondary_index.tables import ROWS, key_in, rows_of
 from tests.spark.capabilities import needs_syntax
 
@@ -228,9 +229,9 @@ def test_self_join_and_native(lake: Any) -> None:
     lake.sql("CREATE INDEX IF NOT EXISTS ik ON ix.db.t (k)")
     a, b = key_in(0), key_in(1)
     query = f"SELECT count(*) FROM (SELECT * FROM ix.db.t WHERE k = {a}) x JOIN (SELECT * FROM ix.db.t WHERE k IN ({a}, {b})) y ON x.k = y.k"
-    before = tamis.reports(1_000)
+    before = all_reports()
     assert lake.sql(query).collect()[0][0] == 1
-    made = [report for report in tamis.reports(1_000) if all(report is not other for other in before)]
+    made = reports_since(before)
     assert [[entry["name"] for entry in report.indexes] for report in made] == [["ik"], ["ik"]]
     native = f"SELECT k FROM ix.db.t WITH ('tamis.read.lazy' = 'native') WHERE k = {a}"
     assert [r[0] for r in lake.sql(native).collect()] == [a]

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.new_reports import all_reports, reports_since
 
 import tamis
 from tamis.core.expr import Call, Column, Literals
@@ -87,12 +88,9 @@ def keyed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture
 def new(keyed: Any) -> Callable[[], list[Report]]:
     """The reports on ``t`` and ``whole`` since the test began, oldest first."""
-    seen = {id(report) for report in tamis.reports(1_000)}
-    return lambda: [
-        r
-        for r in reversed(tamis.reports(1_000))
-        if id(r) not in seen and r.table in {"keyed.db.t", "keyed.db.whole", "keyed.db.blocks"}
-    ]
+    before = all_reports()
+    tables = {"keyed.db.t", "keyed.db.whole", "keyed.db.blocks"}
+    return lambda: [r for r in reports_since(before) if r.table in tables]
 
 
 def _big(spark: Any, query: str) -> list[int]:

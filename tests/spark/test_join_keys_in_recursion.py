@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.new_reports import all_reports, reports_since
 from tests.spark.capabilities import needs_recursion
 
 import tamis
@@ -50,9 +51,9 @@ def test_a_recursion_may_join_on_keys(steps: Any, keys: str, largest: str) -> No
 
 
 def test_each_step_asks_by_its_own_keys(steps: Any) -> None:
-    seen = {id(report) for report in tamis.reports(1_000)}
+    before = all_reports()
     _rows(steps, STEP + " SELECT * FROM r", "steps.db.t")
-    new = [r for r in reversed(tamis.reports(1_000)) if id(r) not in seen and r.table == "steps.db.t"]
+    new = [r for r in reports_since(before) if r.table == "steps.db.t"]
     assert [r.parts["skipped_join"] for r in new].count(PARTS - 1) == 4
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
+from tests.new_reports import all_reports, reports_since
 
 import tamis
 from tamis.core.types.arrow import from_arrow_schema
@@ -262,10 +263,9 @@ def report(spark: Any, ordered: str) -> Callable[[str], tuple[list[Any], Report]
     """Rows and the one report of a query."""
 
     def run(text: str) -> tuple[list[Any], Report]:
-        before = tamis.reports(1_000)
+        before = all_reports()
         rows = spark.sql(text.format(t=ordered)).collect()
-        after = tamis.reports(1_000)
-        (found,) = [r for r in after if not any(r is b for b in before)]
+        (found,) = reports_since(before)
         return [tuple(r) for r in rows], found
 
     return run
