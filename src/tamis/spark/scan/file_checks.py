@@ -19,7 +19,7 @@ from tamis.core.types import Array, DataType, Map, Schema, String
 from tamis.engine.scan import PartRefs
 from tamis.errors import TamisError
 from tamis.storage.files import PartRef
-from tamis.storage.files.corrupt_parts import corrupt_part
+from tamis.storage.files.corrupt_parts import corrupt_part, missing_part
 from tamis.storage.files.file_source import PartSource
 from tamis.storage.files.parquet.copied_arrays import copies_safely
 from tamis.storage.files.parquet.footer import check_end, footer_of
@@ -57,7 +57,7 @@ def check_files(parts: PartRefs, store: Store) -> bool:
     for at, row in enumerate(zip(*columns, strict=True)):
         found = _signature(Path(store.url, row[0]))
         if found is None:
-            raise corrupt_part(parts[at], "is missing", "PART_MISSING")
+            raise missing_part(parts[at])
         key = (store.url, *row, *found)
         sound = _checked.get(key)
         if sound is None:

@@ -20,3 +20,18 @@ def corrupt_part(ref: PartRef, problem: str, code: str = "PART_CORRUPT") -> Corr
         name=ref.path,
         remedy="Restore the file from a backup, or the table to a version without it.",
     )
+
+
+def missing_part(ref: PartRef) -> CorruptData:
+    """The error for a part whose file is gone, by damage or by a vacuum while its version was read."""
+    if ref.source is not None:
+        return corrupt_part(ref, "is missing", "PART_MISSING")
+    return CorruptData(
+        f"Part {ref.part_id} ({ref.path}) is missing.",
+        code="PART_MISSING",
+        name=ref.path,
+        remedy=(
+            "Read the newest version: a vacuum may have removed the one that was read. "
+            "Restore the file from a backup, or the table to a version without it, if that fails, too."
+        ),
+    )

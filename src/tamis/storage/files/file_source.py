@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from tamis.errors import CorruptData, NotFound, StoreUnavailable, TamisError
-from tamis.storage.files.corrupt_parts import corrupt_part
+from tamis.storage.files.corrupt_parts import corrupt_part, missing_part
 from tamis.storage.files.joined_ranges import join_in_place
 from tamis.storage.files.protocol import IoCounters, PartRef
 from tamis.storage.files.recent_bytes import RecentBytes
@@ -98,7 +98,7 @@ class PartSource:
         try:
             entry = self._store.entry(ref.path)
         except NotFound as error:
-            raise corrupt_part(ref, "is missing", "PART_MISSING") from error
+            raise missing_part(ref) from error
         changed = change_of(entry, ref)
         if changed is not None:
             raise corrupt_part(ref, changed, "SOURCE_CHANGED")
@@ -111,7 +111,7 @@ class PartSource:
         try:
             return self._get(ranges)
         except NotFound as error:
-            raise corrupt_part(self.ref, "is missing", "PART_MISSING") from error
+            raise missing_part(self.ref) from error
         except CorruptData as error:
             if error.code == "PART_REPLACED":
                 raise
