@@ -5,7 +5,6 @@ Rounds are interleaved; wall and CPU seconds stand side by side. The peers read 
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import tamis
-from bench.report import Figure, record, rounds, rows, workplace
+from bench.report import Figure, ratios, record, rounds, rows, summary_of, workplace
 
 LOADS = 10
 WORDS = np.array(["red", "green", "blue", "black", "white"])
@@ -46,6 +45,14 @@ QUERIES = {
     "no groups": "SELECT sum(quantity), min(price), max(score) FROM {t}",
 }
 
+COLUMNS = {
+    "few groups": ["colour", "price", "score"],
+    "many groups": ["user", "quantity"],
+    "filtered": ["kind", "price", "score"],
+    "no groups": ["quantity", "price", "score"],
+}
+"""What each query reads."""
+
 
 def main() -> None:
     count = rows(10_000_000)
@@ -75,23 +82,7 @@ def both_clocks(**work: Callable[[], Any]) -> dict[str, dict[str, Any]]:
                 taken[name].append((time.perf_counter() - wall, time.process_time() - cpu))
     found = {str(digest(result)) for result in results.values()}  # in Python, so not within the clocks
     assert len(found) == 1, found
-    return {
-        name: {
-            "min": min(w for w, _ in found),
-            "median": statistics.median(w for w, _ in found),
-            "cpu": min(c for _, c in found),
-            "all": [round(w, 4) for w, _ in found],
-        }
-        for name, found in taken.items()
-    }
-
-
-def compared(name: str, taken: dict[str, dict[str, Any]], pairs: dict[str, str]) -> list[Figure]:
-    return [
-        Figure(f"{name}: {mine} / {peer}, {clock}", taken[mine][key] / taken[peer][key], "×", GOAL)
-        for mine, peer in pairs.items()
-        for clock, key in (("seconds", "min"), ("CPU", "cpu"))
-    ]
+    return {name: summary_of(times) for name, times in taken.items()}
 
 
 def counts(table: Any, folder: Path, figures: list[Figure], detail: dict[str, Any]) -> None:
@@ -113,7 +104,7 @@ def counts(table: Any, folder: Path, figures: list[Figure], detail: dict[str, An
         )
         detail[name] = taken
         for peer in ("duckdb", "polars"):
-            figures += compared(name, taken, {"tamis": peer})
+            figures += ratios(f"{name}: tamis / {peer}", taken["tamis"], taken[peer], GOAL)
 
 
 def grouped(table: Any, folder: Path, figures: list[Figure], detail: dict[str, Any]) -> None:
@@ -137,17 +128,17 @@ def grouped(table: Any, folder: Path, figures: list[Figure], detail: dict[str, A
             polars=lambda name=name: by_polars(pl.scan_parquet(files), name),
         )
         detail[name] = taken
-        figures += compared(name, taken, {"to_duckdb": "duckdb", "scan_polars": "polars"})
+        for mine, peer in (("to_duckdb", "duckdb"), ("scan_polars", "polars")):
+            figures += ratios(f"{name}: {mine} / {peer}", taken[mine], taken[peer], GOAL)
 
 
 def floors(table: Any, folder: Path, figures: list[Figure], detail: dict[str, Any]) -> None:
-    """What the columns of a query cost to decode: by a scan, by pyarrow alone, and as the whole query of DuckDB."""
+    """What the columns of a query cost to decode: by a scan, by pyarrow alone with and without checksums, and as the whole query of DuckDB."""
     import duckdb
-    import pyarrow.parquet as pq
 
     duck = duckdb.connect(config={"threads": 2})
     files = sorted((folder / "t" / "data").glob("*.parquet"))
-    for name, columns in (("few groups", ["colour", "price", "score"]), ("no groups", ["quantity", "price", "score"])):
+    for name, columns in COLUMNS.items():
         text = QUERIES[name].format(t=f"'{folder}/t/data/*.parquet'")
 
         def drained(columns: list[str] = columns) -> None:
@@ -156,14 +147,25 @@ def floors(table: Any, folder: Path, figures: list[Figure], detail: dict[str, An
 
         taken = both_clocks(
             scan=drained,
-            pyarrow=lambda columns=columns: [pq.ParquetFile(f).read(columns) for f in files] and None,
+            pyarrow=lambda columns=columns: decoded(files, columns, checked=False),
+            checked=lambda columns=columns: decoded(files, columns, checked=True),
             duckdb=lambda text=text: duck.sql(text).fetchall() and None,
         )
         detail[f"floor, {name}"] = taken
-        figures += [
-            Figure(f"{name}: {a} / {b}, CPU", taken[a]["cpu"] / taken[b]["cpu"], "×")
-            for a, b in (("scan", "pyarrow"), ("pyarrow", "duckdb"))
-        ]
+        for one, other, title in (
+            ("scan", "checked", "scan / pyarrow with checksums"),
+            ("checked", "pyarrow", "pyarrow with checksums / without"),
+            ("pyarrow", "duckdb", "pyarrow / duckdb"),
+        ):
+            figures += ratios(f"{name}: {title}", taken[one], taken[other])
+
+
+def decoded(files: list[Path], columns: list[str], *, checked: bool) -> None:
+    """Decode these columns by pyarrow alone; ``checked``: with the checksums of pages, as a scan does."""
+    import pyarrow.parquet as pq
+
+    for file in files:
+        pq.ParquetFile(file, page_checksum_verification=checked).read(columns)
 
 
 def polars_query(frame: Any, name: str) -> Any:

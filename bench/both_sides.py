@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tamis
+from bench.report import Figure, ratios
 
 
 def keep_sorted(folder: Path, namespace: str, name: str, data: pa.Table, key: str | None, loads: int) -> tamis.Table:
@@ -27,8 +30,20 @@ def keep_pieces(
     (folder / "plain" / name).mkdir(parents=True)
     for at, rows in enumerate(pieces):
         table.append(rows)
-        pq.write_table(rows, folder / "plain" / name / f"{at}.parquet", compression="zstd")
+        write_plain(rows, folder / "plain" / name / f"{at}.parquet")
     return table
+
+
+def write_plain(rows: pa.Table, path: Path) -> None:
+    """Write a Parquet file for Spark to read, with the page indexes that Spark's own files have."""
+    pq.write_table(rows, path, compression="zstd", write_page_index=True)
+
+
+def sums(queries: Mapping[str, Any]) -> list[Figure]:
+    """The ratio of the sums of both sides' medians over all queries, and that of their CPU seconds."""
+    both = [[one["seconds"][side] for one in queries.values()] for side in ("tamis", "spark")]
+    mine, peer = ({key: sum(one[key] for one in side) for key in ("median", "cpu")} for side in both)
+    return ratios("sum of times: tamis / Spark Parquet", mine, peer)
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -6,7 +6,6 @@ that pyarrow cut: the first two are the same files that Tamis reads. The busy co
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import pyarrow.parquet as pq
 
 import tamis
 from bench.lazy import FORMATS, SEARCHED, datafusion_rows, scanned, search, table_of
-from bench.report import Figure, record, rounds, rows, spark_session
+from bench.report import Figure, ratios, record, rounds, rows, spark_session, summary_of
 
 FILES = 8
 PEER_FILES = (
@@ -108,7 +107,7 @@ def quiet_and_busy(work: dict[str, Callable[[], Any]]) -> dict[str, Any]:
                 taken[name]["quiet"].append(quiet)
                 taken[name]["busy"].append(busy)
     assert len(found) == 1, f"The candidates found {sorted(found)} rows."
-    return {name: {load: _summary(times) for load, times in loads.items()} for name, loads in taken.items()}
+    return {name: {load: summary_of(times) for load, times in loads.items()} for name, loads in taken.items()}
 
 
 def timed_once(run: Callable[[], Any]) -> tuple[float, float]:
@@ -117,27 +116,17 @@ def timed_once(run: Callable[[], Any]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _summary(times: list[tuple[float, float]]) -> dict[str, Any]:
-    return {
-        "seconds": min(w for w, _ in times),
-        "median": statistics.median(w for w, _ in times),
-        "cpu": min(c for _, c in times),
-        "all": [round(w, 4) for w, _ in times],
-    }
-
-
 def compared(label: str, taken: dict[str, Any]) -> list[Figure]:
     """Each table beside DataFusion; the busy core's figure is how much more of its time ours loses."""
     figures = []
     for name, whose in PEER_FILES:
         mine, peer = taken[name], taken[f"DataFusion, {whose} files"]
         title = f"SELECT {label}, {FILES} files, {name}"
-        ratio = mine["quiet"]["seconds"] / peer["quiet"]["seconds"]
-        medians = mine["quiet"]["median"] / peer["quiet"]["median"]
         loss, peers_loss = (side["busy"]["median"] / side["quiet"]["median"] for side in (mine, peer))
         figures += [
-            Figure(f"{title}: seconds / DataFusion on {whose} files", ratio, "×", GOALS[label][name]),
-            Figure(f"{title}: medians / DataFusion on {whose} files", medians, "×"),
+            *ratios(
+                f"{title}: seconds / DataFusion on {whose} files", mine["quiet"], peer["quiet"], GOALS[label][name]
+            ),
             Figure(
                 f"{title}: lost beside a busy core / lost by DataFusion on {whose} files",
                 loss / peers_loss,

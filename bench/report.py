@@ -17,6 +17,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bench.cpu_clock import tree_cpu_seconds
+
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
     "tamis",
@@ -130,18 +132,40 @@ def workplace(name: str) -> Iterator[tuple[Path, bool]]:
 
 
 def in_turn(rounds_: int, **work: Callable[[int], Any]) -> dict[str, dict[str, Any]]:
-    """Runs the candidates one after the other, ``rounds_`` times over, so that a busy moment hits them all; seconds of each, the first round left out."""
-    seconds: dict[str, list[float]] = {name: [] for name in work}
+    """Runs the candidates one after the other, ``rounds_`` times over, so that a busy moment hits them all; the first round is left out.
+
+    Wall seconds of each, and the CPU seconds that Python, the JVM and its workers took meanwhile.
+    """
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
     for turn in range(rounds_ + 1):
         for name, run in work.items():
-            start = time.perf_counter()
+            used, start = tree_cpu_seconds(), time.perf_counter()
             run(turn)
+            wall = time.perf_counter() - start
             if turn:
-                seconds[name].append(time.perf_counter() - start)
+                taken[name].append((wall, tree_cpu_seconds() - used))
+    return {name: summary_of(times) for name, times in taken.items()}
+
+
+def summary_of(times: list[tuple[float, float]]) -> dict[str, Any]:
+    """Medians and extremes of rounds, each given as its wall and its CPU seconds."""
+    walls, cpus = zip(*times, strict=True)
     return {
-        name: {"min": min(taken), "median": statistics.median(taken), "all": [round(t, 4) for t in taken]}
-        for name, taken in seconds.items()
+        "min": min(walls),
+        "median": statistics.median(walls),
+        "max": max(walls),
+        "cpu": statistics.median(cpus),
+        "all": [round(wall, 4) for wall in walls],
+        "cpu_all": [round(cpu, 4) for cpu in cpus],
     }
+
+
+def ratios(title: str, mine: Mapping[str, Any], peer: Mapping[str, Any], goal: float | None = None) -> list[Figure]:
+    """The ratio of two summaries' medians, and that of their CPU seconds as ``<title>, CPU``, which has no goal."""
+    return [
+        Figure(title, mine["median"] / peer["median"], "×", goal),
+        Figure(f"{title}, CPU", mine["cpu"] / max(peer["cpu"], 0.01), "×"),
+    ]
 
 
 def spark_session(**conf: str) -> Any:

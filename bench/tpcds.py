@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from tests.oracle.tpcds import LAST_LIMIT, RENAMED, query_rows
 
 import tamis
-from bench.both_sides import keep_sorted
+from bench.both_sides import keep_sorted, sums
 from bench.report import Figure, in_turn, quick, record, rounds, spark_session, workplace
 
 SORTED = {
@@ -99,11 +99,10 @@ def main() -> None:
             detail[file.stem] = {"ratio": round(ratio, 3), "rows": found, "seconds": seconds}
             print(f"  {file.stem}: {ratio:.2f} ×  ({seconds['tamis']['median']:.2f} s)", flush=True)
     ratios = [one["ratio"] for one in detail.values()]
-    total = {side: sum(one["seconds"][side]["median"] for one in detail.values()) for side in ("tamis", "spark")}
     figures = [
         Figure("geometric mean: tamis / Spark Parquet", statistics.geometric_mean(ratios), "×", WHOLE),
         Figure("the slowest query: tamis / Spark Parquet", max(ratios), "×", EACH),
-        Figure("sum of times: tamis / Spark Parquet", total["tamis"] / total["spark"], "×"),
+        *sums(detail),
     ]
     scale = source.name.rpartition("-")[2]
     name = "tpcds" if scale == "1" else f"tpcds_{scale}"

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import tamis
-from bench.both_sides import keep_sorted
+from bench.both_sides import keep_sorted, sums
 from bench.report import Figure, in_turn, quick, record, rounds, spark_session, workplace
 from bench.tpch_queries import QUERIES
 
@@ -96,10 +96,11 @@ def main() -> None:
             ratio = seconds["tamis"]["median"] / seconds["spark"]["median"]
             detail[f"q{number}"] = {"ratio": round(ratio, 3), "rows": len(answers["spark"]), "seconds": seconds}
             print(f"  q{number}: {ratio:.2f} ×", flush=True)
-    ratios = [found["ratio"] for found in detail.values()]
+    each = [found["ratio"] for found in detail.values()]
     figures = [
-        Figure("geometric mean: tamis / Spark Parquet", math.exp(sum(map(math.log, ratios)) / len(ratios)), "×", WHOLE),
-        Figure("the slowest query: tamis / Spark Parquet", max(ratios), "×", EACH),
+        Figure("geometric mean: tamis / Spark Parquet", math.exp(sum(map(math.log, each)) / len(each)), "×", WHOLE),
+        Figure("the slowest query: tamis / Spark Parquet", max(each), "×", EACH),
+        *sums(detail),
     ]
     record("tpch", figures, {"scale": float(scale), "queries": detail, "rows_equal": True})
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import tamis
-from bench.report import Figure, in_turn, record, rounds, rows, spark_session
+from bench.report import Figure, in_turn, ratios, record, rounds, rows, spark_session
 from bench.rows import source
 
-GOAL = 1.25
+GOAL = 1.0
 
 
 def plain(spark: Any, path: str, folder: Path, turn: int, key: str | None) -> None:
@@ -46,7 +46,7 @@ def main() -> None:
         tamis.attach(spark, "lake", folder / "lake")
         spark.sql("CREATE NAMESPACE lake.bench")
         detail: dict[str, Any] = {"rows": count, "columns": 15}
-        figures = []
+        figures: list[Figure] = []
         for name, key in (("unsorted", None), ("sorted", "user")):
             taken = in_turn(
                 rounds(),
@@ -54,13 +54,8 @@ def main() -> None:
                 tamis=lambda turn, key=key: ours(spark, path, folder, turn, key),
             )
             detail[name] = taken
-            figures.append(
-                Figure(
-                    f"write {count:,} × 15, {name}: tamis / Spark Parquet",
-                    taken["tamis"]["min"] / taken["plain"]["min"],
-                    "×",
-                    GOAL,
-                )
+            figures += ratios(
+                f"write {count:,} × 15, {name}: tamis / Spark Parquet", taken["tamis"], taken["plain"], GOAL
             )
         spark.stop()
     record("write", figures, detail)
