@@ -50,6 +50,20 @@ def captured_schema(head: Head, current: Schema, required: dict[str, Any], analy
     return replace(current, fields=_named_as(current.fields, earlier[-1][0].fields)) if earlier else current
 
 
+def check_folded_columns(head: Head, then: Schema) -> None:
+    """Raise ``SchemaFenced`` if a column of ``then``, a plan's schema, has another type now or may be NULL.
+
+    Spark has simplified the plan by the types and nullability of ``then``: ``n = 3000000000`` is FALSE for an INT,
+    and ``k IS NOT NULL`` is TRUE for a NOT NULL column. What it simplified away is not among the columns that the
+    scan is asked for, so that all columns are checked. Dropped ones have no values that could contradict the plan.
+    """
+    now = head.schema
+    if now is None or now.fields == then.fields:
+        return
+    kept = _named_as(_named_as(then.fields, now.fields), then.fields)  # those of ``then`` that are left
+    fence_reader(now, head.dropped, replace(then, fields=kept))
+
+
 def _reader(schema: Schema, required: dict[str, Any]) -> Schema | None:
     """``schema`` reduced to the ``required`` fields; None if it cannot be the plan's schema.
 

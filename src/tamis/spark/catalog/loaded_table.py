@@ -14,6 +14,7 @@ from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.engine.operations import Result
 from tamis.errors import TamisError
+from tamis.spark.catalog.analyzed_schema import check_folded_columns
 from tamis.spark.catalog.generated_properties import generated_properties
 from tamis.spark.catalog.spark_constraints import java_constraints
 from tamis.spark.catalog.table_capabilities import table_capabilities
@@ -150,8 +151,9 @@ class LoadedTable(Indexed):
     def columns(self, analysed: str) -> None:
         """Note the schema of the table whose key in the bridge is ``analysed``, under which the plan was analyzed.
 
-        Java answers Spark with no columns, so that Spark skips its stale-schema check: the scan validates the columns
-        that it reads.
+        Java answers Spark with no columns, so that Spark skips its stale-schema check, which refuses renames, too: the
+        scan validates the columns that it reads. Raises ``SchemaFenced`` if a type or a NOT NULL has changed since, by
+        which Spark may have simplified the plan.
         """
         before = self.bridge.target_of_key(analysed)
         if (
@@ -159,6 +161,7 @@ class LoadedTable(Indexed):
             and before.head.table_id == self.head.table_id
             and before.head.schema is not None
         ):
+            check_folded_columns(self.head, before.head.schema)
             self.captured.add(before.head.schema.schema_id)
 
     @cached_property

@@ -1,7 +1,8 @@
-"""The filters above a stream: of the micro-batch that is being planned, and of a whole query as they are now."""
+"""The filters and columns of a stream's query: of the micro-batch that is being planned, and of the whole query."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tamis.core.expr import Expr
@@ -28,6 +29,21 @@ def filters_now(owner: Bridge, key: str, schema: Schema) -> list[tuple[Expr, ...
     Call it in the thread of the query. ``key`` is that of the stream's Java object. None if the query's plan
     cannot be found or optimised.
     """
+    found = _of_query_plan(owner, lambda plan: owner.helper("StreamFilters").now(plan, key))
+    return None if found is None else [translated_filters(owner, trees, schema) for trees in found]
+
+
+def referred_columns(owner: Bridge, key: str) -> frozenset[str] | None:
+    """Return the names of a stream's columns that its query refers to as it was analyzed; None if they are not known.
+
+    Call it in the thread of the query. ``key`` is that of the stream's Java object.
+    """
+    found = _of_query_plan(owner, lambda plan: owner.helper("StreamColumns").referred(plan, key))
+    return None if found is None else frozenset(owner.texts(found))
+
+
+def _of_query_plan(owner: Bridge, ask: Callable[[Any], Any]) -> Any:
+    """Return ``ask`` of the analyzed plan of this thread's streaming query; None if it cannot be found or read."""
     from py4j.protocol import Py4JError
 
     query = local_property("sql.streaming.queryId")
@@ -37,10 +53,9 @@ def filters_now(owner: Bridge, key: str, schema: Schema) -> list[tuple[Expr, ...
     try:
         queries = session._jsparkSession.sharedState().activeStreamingQueries()
         running = queries.get(owner.static("java.util.UUID", "fromString")(query))
-        found = None if running is None else owner.helper("StreamFilters").now(running.logicalPlan(), key)
+        return None if running is None else ask(running.logicalPlan())
     except Py4JError:
         return None
-    return None if found is None else [translated_filters(owner, trees, schema) for trees in found]
 
 
 def local_property(name: str) -> str | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tamis.core.expr import Expr
+from tamis.core.schema import check_table_reader
 from tamis.core.types import Schema
 from tamis.engine.operations.streaming.range_plan import kept_parts, plan_ranges
 from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position, Wanted
@@ -24,8 +25,9 @@ from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import InvalidInput
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.streaming.micro_batch import INTERFACES, STREAM, MicroBatch, plan_with_filters, request_of
-from tamis.spark.streaming.query_filters import filters_now
+from tamis.spark.streaming.query_filters import filters_now, referred_columns
 from tamis.spark.streaming.stream_start import kept_start
+from tamis.storage.commit_log import load
 from tamis.storage.commit_log.part_range import PartRange
 
 if TYPE_CHECKING:
@@ -96,7 +98,22 @@ class MicroBatchStream:
         parts, size = (None, None) if everything else (self._max_parts, self._max_bytes)
         wanted = self._counted_parts()
         after = self._follower.advance(here, max_parts=parts, max_bytes=size, until=self._until, wanted=wanted)
+        if after != here:
+            self._check_referred_columns()
         return self._offset(after)
+
+    def _check_referred_columns(self) -> None:
+        """Raise ``SchemaFenced`` if a column that the query refers to is no longer what it took it for.
+
+        Spark plans a micro-batch without the columns that it has simplified away, by the types and nullability that
+        the query was analyzed with: ``n = 3000000000`` is FALSE for an INT. So the micro-batch checks fewer columns.
+        """
+        schemas = load(self._scan.source.store).head.schemas
+        if not schemas or schemas[-1].fields == self.schema.fields:
+            return
+        names = referred_columns(self._owner, self.java_key)
+        reader = tuple(f for f in self.schema if names is None or f.name in names)
+        check_table_reader(schemas, replace(self.schema, fields=reader))
 
     def reportLatestOffset(self) -> Any:  # noqa: N802
         return self._offset(self._follower.end())
