@@ -133,30 +133,70 @@ def test_the_clustering_of_a_table_stays(spark: Any, run: Run, tmp_path: Path) -
     assert (done.code, "CLUSTERING_DIFFERS" in done.err) == (1, True)
 
 
+def write(place: Path, n: int) -> None:
+    """A file with the row ``n``, of the kind that its ending says."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.suffix == ".parquet":
+        pq.write_table(pa.table({"n": [n]}), place)
+    else:
+        place.write_text(f"n\n{n}\n" if place.suffix == ".csv" else json.dumps({"n": n}) + "\n")
+
+
 @pytest.mark.push_cases(1)
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
 def test_partition_folders_are_columns(spark: Any, run: Run, tmp_path: Path, ending: str) -> None:
     inbox, table = tmp_path / "inbox", tmp_path / "t"
 
-    def write(folder: str, n: int) -> None:
-        place = inbox / folder
-        place.mkdir(parents=True)
-        if ending == "parquet":
-            pq.write_table(pa.table({"n": [n]}), place / "a.parquet")
-        else:
-            (place / f"a.{ending}").write_text(f"n\n{n}\n" if ending == "csv" else json.dumps({"n": n}) + "\n")
+    def write_below(folder: str, n: int) -> None:
+        write(inbox / folder / f"a.{ending}", n)
 
-    write("day=2026-01-05/code=a%2Fb", 1)
-    write("day=__HIVE_DEFAULT_PARTITION__/code=x", 2)
+    write_below("day=2026-01-05/code=a%2Fb", 1)
+    write_below("day=__HIVE_DEFAULT_PARTITION__/code=x", 2)
     assert run("ingest", table, inbox).code == 0
-    write("day=2026-01-06/code=007", 3)
+    write_below("day=2026-01-06/code=007", 3)
     assert run("ingest", table, inbox).code == 0
     day = dt.date
     assert rows(table) == [(1, day(2026, 1, 5), "a/b"), (2, None, "x"), (3, day(2026, 1, 6), "007")]
-    write("day=tomorrow/code=y", 4)
+    write_below("day=tomorrow/code=y", 4)
     refused = run("ingest", table, inbox)
     assert refused.code == 1
     assert "tomorrow" in refused.err
     assert len(rows(table)) == 3
-    write("day=2026-01-07", 5)
+    write_below("day=2026-01-07", 5)
     assert run("ingest", table, inbox).err.startswith("[PARTITIONS_DIFFER] ")
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_names_are_no_patterns(spark: Any, run: Run, tmp_path: Path, ending: str) -> None:
+    inbox, table = tmp_path / "in[b]ox {1,2}", tmp_path / "t"
+    names = ["r[1]", "r1", "a*", "ab", "q?", "b\\c", "{p,q}", "p", " s", "c%20d", "h#h", "c,d", "d/[f]", "d/f"]
+    for n, name in enumerate(names[::2]):
+        write(inbox / f"{name}.{ending}", 2 * n)
+    assert run("ingest", table, inbox, "--json").json["rows"] == 7
+    for n, name in enumerate(names[1::2]):
+        write(inbox / f"{name}.{ending}", 2 * n + 1)
+    assert run("ingest", table, inbox, "--json").json["rows"] == 7
+    assert rows(table) == [(n,) for n in range(14)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_partition_folders_are_no_patterns(spark: Any, run: Run, tmp_path: Path, ending: str) -> None:
+    inbox, table = tmp_path / "in[b]ox", tmp_path / "t"
+    for n, code in enumerate(["[ab]", "a", "x*", "xy"]):
+        write(inbox / f"code={code}" / f"f.{ending}", n)
+    assert run("ingest", table, inbox, "--batch-bytes", 1, "--json").json["commits"] == 4
+    assert rows(table) == [(0, "[ab]"), (1, "a"), (2, "x*"), (3, "xy")]
+
+
+def test_names_that_spark_cannot_read_are_refused(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    write(inbox / "at 10:00.csv", 1)
+    refused = run("ingest", table, inbox)
+    assert "[FILE_NAME] The file 'at 10:00.csv' cannot be ingested: " in refused.err
+    (inbox / "at 10:00.csv").rename(inbox / "at[10].csv")
+    refused = run("ingest", table, inbox, "--read-option", "multiline=TRUE")
+    assert "[FILE_NAME] " in refused.err
+    write(inbox / "10:00" / "[x].csv", 2)
+    assert "[FILE_NAME] " in run("ingest", table, inbox).err
+    (inbox / "10:00" / "[x].csv").rename(inbox / "10:00" / "x.csv")
+    assert run("ingest", table, inbox, "--json").json["rows"] == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ ENDINGS = {"parquet": (".parquet",), "csv": (".csv",), "json": (".json", ".jsonl
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 MOST_FILES = 1_000
 """The maximum number of files per commit."""
+
+_PATTERN = re.compile(r"[*?{}\[\]\\]")
+"""What Hadoop takes for a pattern in a path: ``report[1].csv`` would read ``report1.csv``."""
 
 
 def file_kind(folder: Path, files: Sequence[File], wanted: str | None) -> tuple[str, list[File]]:
@@ -83,7 +87,36 @@ class Batch:
 
     @property
     def paths(self) -> list[str]:
+        """The files' paths, which Hadoop takes literally."""
+        return [_PATTERN.sub(r"\\\g<0>", path) for path in self.plain_paths]
+
+    @property
+    def plain_paths(self) -> list[str]:
         return [str(self.folder / file.name) for file in self.files]
+
+    def option(self, name: str) -> str:
+        """Return an option of the reader, or an empty text; their names have no case."""
+        return next((v for k, v in self.options.items() if k.lower() == name.lower()), "")
+
+    def check_names(self) -> None:
+        """Raise ``InvalidInput`` (``FILE_NAME``) for a path that Hadoop or Spark cannot read under its own name."""
+        inferred = self.file_format != "parquet" and self.option("multiLine").lower() == "true"
+        for file, path in zip(self.files, self.plain_paths, strict=True):
+            colon, pattern = ":" in path, _PATTERN.search(path)
+            if ":" in Path(file.name).name:
+                reason = "Hadoop reads no file whose name has a colon"
+            elif inferred and (colon or pattern):
+                reason = "Spark takes its path for a pattern under multiLine"
+            elif colon and pattern:
+                reason = "Hadoop reads no path that has a colon and characters of a pattern"
+            else:
+                continue
+            raise InvalidInput(
+                f"The file {file.name!r} cannot be ingested: {reason}.",
+                code="FILE_NAME",
+                name=file.name,
+                remedy="Rename the file, or its folders, without any of : * ? { } [ ] and \\.",
+            )
 
 
 def load_files(spark: Any, table: Table, batch: Batch) -> Any:
@@ -97,6 +130,7 @@ def load_files(spark: Any, table: Table, batch: Batch) -> Any:
         "json": {"mode": "FAILFAST"},
         "parquet": {"mergeSchema": "true"},
     }[batch.file_format]
+    batch.check_names()
     settings = {**defaults, "basePath": str(batch.folder), **batch.options}
     reader = spark.read.format(batch.file_format).options(**settings)
     if not len(table.schema):
