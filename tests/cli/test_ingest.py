@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 
 import tamis
 from tamis.cli import ingest
-from tamis.cli.ingest_files import load_files
+from tamis.cli.ingest_load import load_files
 
 pytestmark = pytest.mark.spark
 
@@ -200,3 +200,85 @@ def test_names_that_spark_cannot_read_are_refused(spark: Any, run: Run, tmp_path
     assert "[FILE_NAME] " in run("ingest", table, inbox).err
     (inbox / "10:00" / "[x].csv").rename(inbox / "10:00" / "x.csv")
     assert run("ingest", table, inbox, "--json").json["rows"] == 2
+
+
+def documents(folder: Path, name: str, *records: Any) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+NESTED = {"n": 1, "word": "007", "s": {"x": 1, "deep": [{"y": 1}]}}
+
+
+def test_keys_of_json_are_found_in_any_case(spark: Any, run: Run, tmp_path: Path) -> None:
+    """In one file, in files of one commit that differ, and in fields at any depth; what is missing is NULL."""
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    documents(inbox, "a.json", NESTED)
+    assert run("ingest", table, inbox).code == 0
+    documents(inbox, "b.json", {"N": 2, "Word": "008", "S": {"X": 2, "DEEP": [{"Y": 2}, {}]}})
+    documents(inbox, "c.json", {"n": 3, "word": 9, "s": {"X": 3}}, {"n": 4, "s": {"deep": [{"y": 4}]}})
+    documents(inbox, "d.json", {"N": 5})
+    assert run("ingest", table, inbox, "--json").json["commits"] == 1
+    found = tamis.open(table).scan().to_arrow().sort_by("n").to_pylist()
+    assert found == [
+        NESTED,
+        {"n": 2, "word": "008", "s": {"x": 2, "deep": [{"y": 2}, {"y": None}]}},
+        {"n": 3, "word": "9", "s": {"x": 3, "deep": None}},
+        {"n": 4, "word": None, "s": {"x": None, "deep": [{"y": 4}]}},
+        {"n": 5, "word": None, "s": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "code", "name"),
+    [
+        ({"n": 2, "z": 1}, "UNKNOWN_COLUMN", "'z'"),
+        ({"n": 2, "s": {"x": 1, "z": None}}, "UNKNOWN_COLUMN", "'s.z'"),
+        ({"n": 2, "S": {"Deep": [{}, {"y": 1, "z": 1}]}}, "UNKNOWN_COLUMN", "'s.deep.z'"),
+        ({"n": 2, "N": 3}, "AMBIGUOUS_COLUMN", "'n'"),
+        ({"n": 2, "s": {"x": 1, "X": None}}, "AMBIGUOUS_COLUMN", "'s.x'"),
+    ],
+)
+@pytest.mark.parametrize("place", ["inbox", "in[b]ox"])
+def test_keys_of_json_that_the_table_lacks_are_refused(
+    spark: Any, run: Run, tmp_path: Path, record: Any, code: str, name: str, place: str
+) -> None:
+    inbox, table = tmp_path / place, tmp_path / "t"
+    documents(inbox, "a.json", NESTED)
+    assert run("ingest", table, inbox).code == 0
+    documents(inbox, "b.json", {"n": 7}, record)
+    documents(inbox, "c.json", {"n": 8})
+    refused = run("ingest", table, inbox, "--read-option", "samplingRatio=0.01")
+    assert f"[{code}] " in refused.err
+    assert name in refused.err
+    assert tamis.open(table).scan().count() == 1
+
+
+def test_the_first_json_files_must_agree_in_their_keys(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    documents(inbox, "a.json", {"n": 1, "s": {"x": 1}})
+    documents(inbox, "b.json", {"n": 1, "s": {"X": 1}})
+    refused = run("ingest", table, inbox)
+    assert "[AMBIGUOUS_COLUMN] " in refused.err
+
+
+def test_keys_of_maps_and_variants_are_data(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    spark.sql(
+        "SELECT 0 n, parse_json('{}') v, map('k', named_struct('x', 1)) m, array(map('k', 'a')) a, '{}' text"
+    ).createOrReplaceTempView("ingest_maps")
+    created = tamis.create(table)
+    created.append(spark.table("ingest_maps"))
+    record = {"N": 1, "V": {"b": 1, "B": 2}, "M": {"k": {"X": 1}, "K": {"X": 2}}, "a": [{"K": "1", "k": "2"}]}
+    documents(inbox, "a.json", {**record, "text": {"b": 1, "B": 2}})
+    assert run("ingest", table, inbox).code == 0
+    found = tamis.open(table).scan("n = 1").to_arrow().to_pylist()[0]
+    assert found.pop("v")["metadata"].endswith(b"bB")
+    assert found == {
+        "n": 1,
+        "m": [("k", {"x": 1}), ("K", {"x": 2})],
+        "a": [[("K", "1"), ("k", "2")]],
+        "text": '{"b": 1, "B": 2}',
+    }
+    documents(inbox, "b.json", {"n": 2, "m": {"k": {"x": 1, "z": 1}}})
+    assert "[UNKNOWN_COLUMN] The files have a column 'm.z'" in run("ingest", table, inbox).err

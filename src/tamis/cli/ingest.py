@@ -16,7 +16,9 @@ from typing import Any
 
 import tamis
 from tamis.bridges.sources.hive_partitions import partitions_of
-from tamis.cli.ingest_files import Batch, commit_batches, file_kind, load_files
+from tamis.cli.ingest_batch import Batch
+from tamis.cli.ingest_files import commit_batches, file_kind
+from tamis.cli.ingest_load import load_files
 from tamis.cli.progress import progress_bar
 from tamis.cli.session import spark_session
 from tamis.cli.source_folders import File, list_files

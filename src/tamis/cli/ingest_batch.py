@@ -1,0 +1,122 @@
+"""The files of one commit, as Spark reads them, beside the columns of the table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.source_folders import File
+from tamis.errors import InvalidInput, SchemaMismatch
+
+if TYPE_CHECKING:
+    from tamis.table import Table
+
+_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "csv": {"header": "true", "mode": "FAILFAST"},
+    "json": {"mode": "FAILFAST"},
+    "parquet": {"mergeSchema": "true"},
+}
+_PATTERN = re.compile(r"[*?{}\[\]\\]")
+"""What Hadoop takes for a pattern in a path: ``report[1].csv`` would read ``report1.csv``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The files of one commit, all of one format below ``folder``.
+
+    ``partitions`` are the columns that folders ``k=v`` hold; ``options`` are those of Spark's reader.
+    """
+
+    folder: Path
+    file_format: str
+    files: Sequence[File]
+    partitions: tuple[str, ...]
+    options: Mapping[str, str]
+
+    @property
+    def paths(self) -> list[str]:
+        """The files' paths, which Hadoop takes literally."""
+        return [_PATTERN.sub(r"\\\g<0>", path) for path in self.plain_paths]
+
+    @property
+    def plain_paths(self) -> list[str]:
+        return [str(self.folder / file.name) for file in self.files]
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether Hadoop would take a path for a pattern.
+
+        Spark then infers the columns of n text files from n * n paths.
+        """
+        return any(_PATTERN.search(path) for path in self.plain_paths)
+
+    def reader(self, spark: Any) -> Any:
+        """Return Spark's reader of this format with all options; a malformed record fails it."""
+        settings = {**_DEFAULTS[self.file_format], "basePath": str(self.folder), **self.options}
+        return spark.read.format(self.file_format).options(**settings)
+
+    def option(self, name: str) -> str:
+        """Return an option of the reader, or an empty text; their names have no case."""
+        return next((v for k, v in self.options.items() if k.lower() == name.lower()), "")
+
+    def check_names(self) -> None:
+        """Raise ``InvalidInput`` (``FILE_NAME``) for a path that Hadoop or Spark cannot read under its own name."""
+        inferred = self.file_format != "parquet" and self.option("multiLine").lower() == "true"
+        for file, path in zip(self.files, self.plain_paths, strict=True):
+            colon, pattern = ":" in path, _PATTERN.search(path)
+            if ":" in Path(file.name).name:
+                reason = "Hadoop reads no file whose name has a colon"
+            elif inferred and (colon or pattern):
+                reason = "Spark takes its path for a pattern under multiLine"
+            elif colon and pattern:
+                reason = "Hadoop reads no path that has a colon and characters of a pattern"
+            else:
+                continue
+            raise InvalidInput(
+                f"The file {file.name!r} cannot be ingested: {reason}.",
+                code="FILE_NAME",
+                name=file.name,
+                remedy="Rename the file, or its folders, without any of : * ? { } [ ] and \\.",
+            )
+
+
+def table_columns(table: Table) -> dict[str, Any]:
+    """Return the table's columns as nullable Spark fields by lower-case name; the insert checks NOT NULL."""
+    from pyspark.sql.types import StructField, StructType
+
+    from tamis.spark.jvm_bridge.spark_types import to_spark
+
+    schema = table.snapshot.head.schema
+    assert schema is not None
+    parsed = StructType.fromJson(json.loads(to_spark(schema)))
+    return {field.name.lower(): StructField(field.name, field.dataType, True) for field in parsed}
+
+
+def check_known(names: Iterable[str], known: Mapping[str, Any]) -> None:
+    """Raise ``SchemaMismatch`` (``UNKNOWN_COLUMN``) for a name that is no column of the table."""
+    for name in names:
+        if name.lower() not in known:
+            raise unknown_column(name)
+
+
+def unknown_column(name: str) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"The files have a column {name!r} that the table has not.",
+        code="UNKNOWN_COLUMN",
+        name=name,
+        remedy="Add it to the table (ALTER TABLE … ADD COLUMN), or leave it out of the files.",
+    )
+
+
+def with_missing(df: Any, known: Mapping[str, Any]) -> Any:
+    """Add the table's missing columns to ``df`` as NULL."""
+    from pyspark.sql import functions as f
+
+    there = {name.lower() for name in df.columns}
+    return df.withColumns(
+        {field.name: f.lit(None).cast(field.dataType) for lower, field in known.items() if lower not in there}
+    )

@@ -1,0 +1,56 @@
+"""The rows of one commit's files, under the columns of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.ingest_batch import Batch, check_known, table_columns, with_missing
+from tamis.cli.ingest_json import first_json, load_json
+
+if TYPE_CHECKING:
+    from tamis.table import Table
+
+
+def load_files(spark: Any, table: Table, batch: Batch) -> Any:
+    """Return a DataFrame of the files' rows, typed by the table's columns if any; missing ones are NULL.
+
+    A malformed record fails the batch instead of becoming NULLs. Raises ``SchemaMismatch`` naming a
+    column that the table lacks, ``InvalidInput`` for a file that Spark cannot read under its name.
+    """
+    batch.check_names()
+    known = table_columns(table) if len(table.schema) else None
+    if batch.file_format == "json":
+        return first_json(spark, batch) if known is None else load_json(spark, batch, known)
+    if batch.file_format == "csv":
+        return _first_csv(spark, batch) if known is None else _load_csv(spark, batch, known)
+    if known is None:
+        return batch.reader(spark).load(batch.paths)
+    return _load_parquet(spark, batch, known)
+
+
+def _load_parquet(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
+    from pyspark.sql.types import StructType
+
+    reader = batch.reader(spark)
+    plain = reader.load(batch.paths)
+    check_known(plain.columns, known)
+    if batch.partitions:  # their text is read as the table's type: 007 stays text in a column of text
+        typed = {name.lower() for name in batch.partitions}
+        fields = [known[f.name.lower()] if f.name.lower() in typed else f for f in plain.schema]
+        plain = reader.schema(StructType(fields)).load(batch.paths)
+    return with_missing(plain, known)
+
+
+def _first_csv(spark: Any, batch: Batch) -> Any:
+    return batch.reader(spark).options(**{"inferSchema": "true", **batch.options}).load(batch.paths)
+
+
+def _load_csv(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
+    from pyspark.sql.types import StructType
+
+    reader = batch.reader(spark)
+    columns = reader.load(batch.paths).columns
+    check_known(columns, known)
+    wanted = StructType([known[name.lower()] for name in columns])
+    return with_missing(reader.schema(wanted).load(batch.paths), known)
