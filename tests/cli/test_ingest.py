@@ -14,7 +14,9 @@ from tests.cli.conftest import Run
 
 import tamis
 from tamis.cli import ingest
+from tamis.cli.ingest_batch import Batch
 from tamis.cli.ingest_load import load_files
+from tamis.cli.source_folders import list_files
 
 pytestmark = pytest.mark.spark
 
@@ -282,3 +284,127 @@ def test_keys_of_maps_and_variants_are_data(spark: Any, run: Run, tmp_path: Path
     }
     documents(inbox, "b.json", {"n": 2, "m": {"k": {"x": 1, "z": 1}}})
     assert "[UNKNOWN_COLUMN] The files have a column 'm.z'" in run("ingest", table, inbox).err
+
+
+def packed(folder: Path, name: str, text: str, encoding: str = "utf-8") -> None:
+    folder.mkdir(exist_ok=True)
+    with pa.output_stream(folder / name) as file:
+        file.write(text.encode(encoding))
+
+
+@pytest.mark.parametrize("most", [1, 1 << 30])
+@pytest.mark.parametrize("place", ["inbox", "in[b]ox"])
+def test_each_csv_is_read_by_its_own_header(spark: Any, run: Run, tmp_path: Path, most: int, place: str) -> None:
+    inbox, table = tmp_path / place, tmp_path / "t"
+    csv(inbox, "a.csv", "1,10,100", header="id,name,qty")
+    assert run("ingest", table, inbox).code == 0
+    csv(inbox, "b.csv", "2,20,200", header="id,name,qty")
+    csv(inbox, "c.csv", "300,30,3", header="QTY,name,Id")
+    csv(inbox, "d.csv", "4", header="id")
+    packed(inbox, "e.csv.gz", "name,id\n50,5\n")
+    packed(inbox, "f.csv.zst", "\n \nname,id\n60,6\n")
+    packed(inbox, "g.csv", '\ufeff"id","qty"\n7,700')
+    packed(inbox, "h.csv", "")
+    packed(inbox, "i.csv", "\n\n")
+    packed(inbox, "j.csv", "qty,id")
+    done = run("ingest", table, inbox, "--batch-bytes", most, "--json").json
+    assert (done["files"], done["commits"]) == (9, 9 if most == 1 else 1)
+    assert rows(table) == [
+        (1, 10, 100),
+        (2, 20, 200),
+        (3, 30, 300),
+        (4, None, None),
+        (5, 50, None),
+        (6, 60, None),
+        (7, None, 700),
+    ]
+
+
+@pytest.mark.parametrize("place", ["inbox", "in[b]ox"])
+def test_the_first_csvs_are_put_together_by_name(spark: Any, run: Run, tmp_path: Path, place: str) -> None:
+    """Types are those of all values, whatever file has them."""
+    inbox, table = tmp_path / place, tmp_path / "t"
+    for at, (name, text) in enumerate(
+        {
+            "a.csv": "id;when;note\n1;;x;\n",
+            "b.csv": "note;ID\nNA;2.5\n' y;\"';3\n",
+            "c.csv": "when;day\n05.01.2026;1\n",
+        }.items()
+    ):
+        place_of = inbox / f"at={at}"
+        place_of.mkdir(parents=True)
+        (place_of / name).write_text(text)
+    options = ["sep=;", "quote='", "nullValue=NA", "dateFormat=dd.MM.yyyy", "mode=PERMISSIVE"]
+    done = run("ingest", table, inbox, *(f"--read-option={o}" for o in options))
+    assert done.code == 0, done.err
+    found = tamis.open(table).scan().to_arrow().sort_by([("at", "ascending"), ("id", "ascending")]).to_pylist()
+    empty = {"id": None, "when": None, "note": None, "day": None}
+    assert found == [
+        {**empty, "id": 1.0, "note": "x", "at": 0},
+        {**empty, "id": 2.5, "at": 1},
+        {**empty, "id": 3.0, "note": ' y;"', "at": 1},
+        {**empty, "when": dt.date(2026, 1, 5), "day": 1, "at": 2},
+    ]
+
+
+def test_a_csv_with_another_column_is_refused_beside_others(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    csv(inbox, "a.csv", "1,x")
+    run("ingest", table, inbox)
+    csv(inbox, "b.csv", "2,x", "3,y", "4,z")
+    csv(inbox, "c.csv", "4,z", header="n,nope")
+    assert "[UNKNOWN_COLUMN] The files have a column 'nope'" in run("ingest", table, inbox).err
+    assert rows(table) == [(1, "x")]
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "second", "names"),
+    [
+        (["multiLine=true"], '"n","a\nb"\n1,x\n', '"n","a\nc"\n2,y\n', ("a\nb", "a\nc")),
+        (["multiLine=true"], '"a\nb","n"\nx,1\n', '"a\nc","n"\ny,2\n', ("a\nb", "a\nc")),
+        (["multiLine=true", "quote='"], "n,'a\nb'\n1,x\n", "n,'a\nc'\n2,y\n", ("a\nb", "a\nc")),
+        (["comment=#"], "#made\nn,b\n1,x\n", "#made\nb,n\ny,2\n", ("b", "b")),
+        (["lineSep=|"], "n,a\nb|1,x|", "n,a\nc|2,y|", ("a\nb", "a\nc")),
+        (["encoding=UTF-16LE", "lineSep=\n"], "n,\u010ab\n1,x\n", "n,\u010ac\n2,y\n", ("\u010ab", "\u010ac")),
+    ],
+)
+def test_headers_that_are_no_plain_line(
+    spark: Any, run: Run, tmp_path: Path, options: list[str], first: str, second: str, names: tuple[str, str]
+) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    encoding = "utf-16-le" if "UTF-16LE" in options[0] else "utf-8"
+    for name, text in (("a.csv", first), ("b.csv", second)):
+        packed(inbox, name, text, encoding)
+    done = run("ingest", table, inbox, *(f"--read-option={o}" for o in options))
+    assert done.code == 0, done.err
+    found = tamis.open(table).scan().to_arrow().sort_by("n").to_pylist()
+    given = [{name: value for name, value in row.items() if value is not None} for row in found]
+    assert given == [{"n": 1, names[0]: "x"}, {"n": 2, names[1]: "y"}]
+
+
+def test_csv_without_headers_goes_by_position(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    for name, text in (("a.csv", "1,x\n"), ("b.csv", "2,y\n")):
+        packed(inbox, name, text)
+        assert run("ingest", table, inbox, "--read-option", "HEADER=False").code == 0
+    assert rows(table) == [(1, "x"), (2, "y")]
+
+
+def test_spark_reads_one_header_of_each_kind(
+    spark: Any, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    for n in range(6):
+        csv(inbox, f"{n}.csv", f"{n},x", header="n,word" if n % 2 else "word,n")
+    loads: list[Any] = []
+    reader = type(spark.read)
+    whole = reader.load
+
+    def counted(self: Any, paths: Any) -> Any:
+        loads.append(paths)
+        return whole(self, paths)
+
+    monkeypatch.setattr(reader, "load", counted)
+    batch = Batch(inbox, "csv", list_files(inbox), (), {})
+    load_files(spark, tamis.create(table), batch)
+    assert sorted(len(paths) for paths in loads) == [1, 1, 3, 3, 3, 3]

@@ -120,3 +120,12 @@ def with_missing(df: Any, known: Mapping[str, Any]) -> Any:
     return df.withColumns(
         {field.name: f.lit(None).cast(field.dataType) for lower, field in known.items() if lower not in there}
     )
+
+
+def inferred_schema(reader: Any, file_format: str, lines: Any) -> Any:
+    """Return the schema that a reader of CSV or JSON infers from a DataFrame of one column, of texts."""
+    from pyspark.sql.types import StructType
+
+    texts = getattr(lines._jdf, "as")(lines.sparkSession._jvm.org.apache.spark.sql.Encoders.STRING())
+    found = reader._jreader.json(texts) if file_format == "json" else reader._jreader.csv(texts)
+    return StructType.fromJson(json.loads(found.schema().json()))

@@ -6,13 +6,13 @@ so it is given the spelling of the files, and the rows get the table's names aft
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from tamis.cli.ingest_batch import Batch, unknown_column
+from tamis.cli.ingest_batch import Batch, inferred_schema, unknown_column
+from tamis.core.types.identifiers import backquote
 from tamis.errors import SchemaMismatch
 
 Spellings = Mapping[tuple[str, ...], str]
@@ -52,7 +52,7 @@ def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) 
     # a cast between structs goes by position: it renames the fields
     return rows.select(
         *(
-            f.col(_quoted(there.name)).cast(_respelled(here.dataType, {}, ())).alias(here.name)
+            f.col(backquote(there.name)).cast(_respelled(here.dataType, {}, ())).alias(here.name)
             for there, here in zip(spelled, table, strict=True)
         )
     )
@@ -159,15 +159,4 @@ def _inferred(spark: Any, batch: Batch) -> Any:
     if not batch.has_patterns or batch.option("encoding") or batch.option("charset"):
         return reader.load(batch.paths).schema
     lines = exact.read.format("text").options(**options).load(batch.paths).select("value")
-    texts = getattr(lines._jdf, "as")(spark._jvm.org.apache.spark.sql.Encoders.STRING())
-    return _schema(reader._jreader.json(texts))
-
-
-def _schema(jdf: Any) -> Any:
-    from pyspark.sql.types import StructType
-
-    return StructType.fromJson(json.loads(jdf.schema().json()))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return inferred_schema(reader, "json", lines)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.ingest_batch import Batch, check_known, table_columns, with_missing
+from tamis.cli.ingest_csv import first_csv, load_csv
 from tamis.cli.ingest_json import first_json, load_json
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def load_files(spark: Any, table: Table, batch: Batch) -> Any:
     if batch.file_format == "json":
         return first_json(spark, batch) if known is None else load_json(spark, batch, known)
     if batch.file_format == "csv":
-        return _first_csv(spark, batch) if known is None else _load_csv(spark, batch, known)
+        return first_csv(spark, batch) if known is None else load_csv(spark, batch, known)
     if known is None:
         return batch.reader(spark).load(batch.paths)
     return _load_parquet(spark, batch, known)
@@ -40,17 +41,3 @@ def _load_parquet(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
         fields = [known[f.name.lower()] if f.name.lower() in typed else f for f in plain.schema]
         plain = reader.schema(StructType(fields)).load(batch.paths)
     return with_missing(plain, known)
-
-
-def _first_csv(spark: Any, batch: Batch) -> Any:
-    return batch.reader(spark).options(**{"inferSchema": "true", **batch.options}).load(batch.paths)
-
-
-def _load_csv(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
-    from pyspark.sql.types import StructType
-
-    reader = batch.reader(spark)
-    columns = reader.load(batch.paths).columns
-    check_known(columns, known)
-    wanted = StructType([known[name.lower()] for name in columns])
-    return with_missing(reader.schema(wanted).load(batch.paths), known)

@@ -1,0 +1,135 @@
+"""CSV files of an ingestion: each is read by its own header.
+
+Invariant: a value goes to the column that the header of its own file names. Spark reads all files of a call under
+the header of one of them, by position; so files of one header are read together, and the rows are combined by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.cli.ingest_batch import Batch, check_known, inferred_schema, with_missing
+from tamis.cli.source_folders import File
+from tamis.core.types.identifiers import backquote
+
+Groups = Sequence[tuple[Batch, Sequence[str]]]
+"""The files of each header, with their columns, those of folders among them."""
+
+_CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
+_SPARKS_OWN = {"lz4", "snappy", "deflate"}
+"""Endings of files that only Hadoop unpacks."""
+_LONGEST = 1 << 16
+_ONE_BYTE = {"", "utf-8", "utf8", "us-ascii", "iso-8859-1", "windows-1252"}
+"""Encodings in which a byte of a line end is nothing else."""
+_BLANK = bytes(range(33))
+_LAYOUT = {
+    *("sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "unescapedquotehandling", "comment"),
+    *("encoding", "charset", "header", "linesep", "multiline", "nullvalue", "emptyvalue", "enforceschema", "mode"),
+}
+"""Options, in lower case, that say how a file holds its texts, and nothing about the types of these."""
+_EXACT = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+
+
+def first_csv(spark: Any, batch: Batch) -> Any:
+    """Return the rows of the first files of a table, with the columns of all headers, and types that Spark infers."""
+    groups = _groups(spark, batch) if _has_headers(batch) else []
+    if not groups or (len(groups) == 1 and not batch.has_patterns):
+        return batch.reader(spark).options(**{"inferSchema": "true", **batch.options}).load(batch.paths)
+    return _load(spark, groups, _inferred(spark, batch, groups))
+
+
+def load_csv(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
+    """Return the rows under the columns of ``known``; a column that a file's header lacks is NULL there.
+
+    Raises ``SchemaMismatch`` (``UNKNOWN_COLUMN``) for a header that names another column.
+    """
+    from pyspark.sql.types import StructType
+
+    if not _has_headers(batch):
+        groups: Groups = [(batch, batch.reader(spark).load(batch.paths).columns)]
+    else:
+        groups = _groups(spark, batch)
+    for _, columns in groups:
+        check_known(columns, known)
+    return _load(spark, groups, known) if groups else spark.createDataFrame([], StructType(list(known.values())))
+
+
+def _has_headers(batch: Batch) -> bool:
+    return (batch.option("header") or "true").lower() == "true" and not batch.option("singleVariantColumn")
+
+
+def _load(spark: Any, groups: Groups, known: Mapping[str, Any]) -> Any:
+    from pyspark.sql.types import StructType
+
+    parts = []
+    for batch, columns in groups:
+        wanted = StructType([known[name.lower()] for name in columns])
+        parts.append(with_missing(batch.reader(spark).schema(wanted).load(batch.paths), known))
+    return reduce(lambda a, b: a.unionByName(b), parts)
+
+
+def _inferred(spark: Any, batch: Batch, groups: Groups) -> dict[str, Any]:
+    """Return the columns of all groups, typed by the values of all files."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StringType, StructField
+
+    folders = {name.lower() for name in batch.partitions}
+    known: dict[str, Any] = {}
+    if folders:  # of the types that all folders agree on
+        listed = spark.read.format("text").option("basePath", str(batch.folder)).load(batch.paths).schema
+        known = {field.name.lower(): field for field in listed if field.name.lower() in folders}
+    texts: dict[str, Any] = {}
+    for _, names in groups:
+        for name in names:
+            texts.setdefault(name.lower(), StructField(name, StringType()))
+    rows = _load(spark, groups, {**texts, **known})
+    columns = [field for lower, field in texts.items() if lower not in folders]
+    if (batch.option("inferSchema") or "true").lower() == "true" and columns:
+        lines = rows.select(f.to_csv(f.struct(*(f.col(backquote(c.name)) for c in columns)), _EXACT))
+        options = {k: v for k, v in batch.options.items() if k.lower() not in _LAYOUT}
+        types = inferred_schema(spark.read.options(**options, inferSchema="true"), "csv", lines)
+        columns = [StructField(c.name, t.dataType) for c, t in zip(columns, types, strict=True)]
+    return {**texts, **{c.name.lower(): c for c in columns}, **known}
+
+
+def _groups(spark: Any, batch: Batch) -> Groups:
+    """Return the files by their headers; empty files are in no group. Spark reads one header of each kind."""
+    alike: dict[bytes | str, list[File]] = {}
+    for file, path in zip(batch.files, batch.plain_paths, strict=True):
+        if file.size:
+            alike.setdefault(_header_line(path, batch) or file.name, []).append(file)
+    reader = batch.reader(spark).option("inferSchema", "false")
+    found: dict[tuple[str, ...], list[File]] = {}
+    for files in alike.values():
+        columns = tuple(reader.load(replace(batch, files=files[:1]).paths).columns)
+        if columns:
+            found.setdefault(columns, []).extend(files)
+    return [(replace(batch, files=files), columns) for columns, files in found.items()]
+
+
+def _header_line(path: str, batch: Batch) -> bytes | None:
+    """Return the first line of a file if that is its header and all of it; else None, and Spark is asked."""
+    ending = path.rpartition(".")[2]
+    encoding = batch.option("encoding") or batch.option("charset")
+    if ending in _SPARKS_OWN or batch.option("lineSep") or encoding.lower() not in _ONE_BYTE:
+        return None
+    try:
+        with pa.input_stream(path, compression=_CODECS.get(ending)) as file:
+            start = file.read(_LONGEST)
+    except (OSError, pa.ArrowException):  # Spark says what is wrong with it
+        return None
+    found = re.match(rb"(?:\xef\xbb\xbf)?([^\r\n]*)(\r?\n|\r)", start)
+    comment = batch.option("comment").encode()
+    if found is None or not found[1].strip(_BLANK) or (comment and found[1].startswith(comment)):
+        return None
+    if batch.option("multiLine").lower() == "true":  # a header in quotes may go on
+        quote = (batch.option("quote") or '"').encode()
+        if quote in found[1] or found[2] == b"\r":
+            return None
+    return found[1]
