@@ -8,7 +8,7 @@ import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tamis.bridges.sources.foreign_paths import Root
 from tamis.bridges.sources.iceberg_metadata import encryption_error, metadata_damaged
@@ -19,6 +19,15 @@ _ADDED, _DELETED = 1, 2
 """The status of an entry whose file is new, or gone."""
 _DELETES = 1
 """The content of a manifest that lists delete files."""
+_FIRST_SPEC = 0
+
+
+class _Avro(NamedTuple):
+    """An Avro file: what its header says, its schema and its records."""
+
+    header: Mapping[str, Any]
+    schema: Mapping[str, Any]
+    records: list[dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -70,38 +79,47 @@ def added_entries(root: Root, snapshot: Mapping[str, Any]) -> Entries | None:
     """
     if (snapshot.get("summary") or {}).get("operation") != "append" or "manifest-list" not in snapshot:
         return None
-    own = [m for m in _manifests(root, snapshot) if m.get("added_snapshot_id") == snapshot["snapshot-id"]]
+    manifests = _manifests(root, snapshot)
+    if any(m.get("added_snapshot_id") is None for m in manifests):  # format 1 need not say which are new
+        return None
+    own = [m for m in manifests if m["added_snapshot_id"] == snapshot["snapshot-id"]]
     found = Entries()
     for manifest in own:
-        schema, records = _avro(root, manifest["manifest_path"])
+        read = _avro(root, manifest["manifest_path"])
+        records = read.records
         if manifest.get("content", 0) == _DELETES or any(r["status"] == _DELETED for r in records):
             return None
         added = [r for r in records if r["status"] == _ADDED and r["snapshot_id"] in (None, snapshot["snapshot-id"])]
-        found.extend(_understood(manifest, schema, added))
+        found.extend(_understood(manifest, read._replace(records=added)))
     said = (snapshot.get("summary") or {}).get("added-data-files")
     return found if said is None or str(said) == str(len(found.files)) else None
 
 
 def _manifests(root: Root, snapshot: Mapping[str, Any]) -> list[dict[str, Any]]:
     if "manifest-list" in snapshot:
-        return _avro(root, snapshot["manifest-list"])[1]
+        return _avro(root, snapshot["manifest-list"]).records
     # format 1 may have the paths alone
-    return [{"manifest_path": path, "partition_spec_id": 0} for path in snapshot["manifests"]]
+    return [{"manifest_path": path} for path in snapshot["manifests"]]
 
 
 def _entries(root: Root, manifest: Mapping[str, Any]) -> Entries:
-    schema, records = _avro(root, manifest["manifest_path"])
-    return _understood(manifest, schema, records)
+    return _understood(manifest, _avro(root, manifest["manifest_path"]))
 
 
-def _understood(manifest: Mapping[str, Any], schema: Mapping[str, Any], records: list[dict[str, Any]]) -> Entries:
-    """Return the live ones of a manifest's entries, with what they inherit from it."""
+def _understood(manifest: Mapping[str, Any], read: _Avro) -> Entries:
+    """Return the live ones of a manifest's entries, with what they inherit from it.
+
+    A manifest that no list describes says itself by which spec its files are partitioned.
+    """
     name = manifest["manifest_path"]
     found = Entries()
     inherited = manifest.get("sequence_number") or 0
     try:
-        ids = _partition_ids(schema)
-        for record in records:
+        ids = _partition_ids(read.schema)
+        spec = manifest.get("partition_spec_id")
+        if spec is None:
+            spec = int(read.header.get("partition-spec-id", _FIRST_SPEC))
+        for record in read.records:
             if record["status"] == _DELETED:
                 continue
             file, sequence = record["data_file"], record.get("sequence_number")
@@ -109,15 +127,14 @@ def _understood(manifest: Mapping[str, Any], schema: Mapping[str, Any], records:
                 raise encryption_error(file["file_path"])
             found.files.append(file)
             found.sequences.append(inherited if sequence is None else sequence)
-            found.specs.append(manifest["partition_spec_id"])
+            found.specs.append(spec)
             found.partitions.append({i: file["partition"].get(n) for n, i in ids.items()})
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise metadata_damaged(name, repr(error)) from error
     return found
 
 
-def _avro(root: Root, name: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
-    """Return the schema and the records of an Avro file."""
+def _avro(root: Root, name: str) -> _Avro:
     try:
         reader = importlib.import_module("fastavro").reader
     except ImportError as error:
@@ -131,7 +148,7 @@ def _avro(root: Root, name: str) -> tuple[Mapping[str, Any], list[dict[str, Any]
     data = store.get(path)
     try:
         found = reader(io.BytesIO(data))
-        return found.writer_schema, list(found)
+        return _Avro(found.metadata, found.writer_schema, list(found))
     except TamisError:
         raise
     except Exception as error:  # whatever a decoder of damaged bytes raises
