@@ -38,12 +38,12 @@ class Batch:
     options: Mapping[str, str]
 
     @property
-    def paths(self) -> list[str]:
-        """The files' paths, which Hadoop takes literally."""
-        return [_PATTERN.sub(r"\\\g<0>", path) for path in self.plain_paths]
+    def escaped_paths(self) -> list[str]:
+        """The files' paths for Spark's readers: Hadoop takes them literally."""
+        return [_PATTERN.sub(r"\\\g<0>", path) for path in self.paths]
 
     @property
-    def plain_paths(self) -> list[str]:
+    def paths(self) -> list[str]:
         return [str(self.folder / file.name) for file in self.files]
 
     @property
@@ -52,7 +52,7 @@ class Batch:
 
         Spark then infers the columns of n text files from n * n paths.
         """
-        return any(_PATTERN.search(path) for path in self.plain_paths)
+        return any(_PATTERN.search(path) for path in self.paths)
 
     def reader(self, spark: Any) -> Any:
         """Return Spark's reader of this format with all options; a malformed record fails it."""
@@ -66,7 +66,7 @@ class Batch:
     def check_names(self) -> None:
         """Raise ``InvalidInput`` (``FILE_NAME``) for a path that Hadoop or Spark cannot read under its own name."""
         inferred = self.file_format != "parquet" and self.option("multiLine").lower() == "true"
-        for file, path in zip(self.files, self.plain_paths, strict=True):
+        for file, path in zip(self.files, self.paths, strict=True):
             colon, pattern = ":" in path, _PATTERN.search(path)
             if ":" in Path(file.name).name:
                 reason = "Hadoop reads no file whose name has a colon"
@@ -80,7 +80,7 @@ class Batch:
                 f"The file {file.name!r} cannot be ingested: {reason}.",
                 code="FILE_NAME",
                 name=file.name,
-                remedy="Rename the file, or its folders, without any of : * ? { } [ ] and \\.",
+                remedy="Rename the file or its folders so that the path has none of : * ? { } [ ] and \\.",
             )
 
 
@@ -105,7 +105,7 @@ def check_known(names: Iterable[str], known: Mapping[str, Any]) -> None:
 
 def unknown_column(name: str) -> SchemaMismatch:
     return SchemaMismatch(
-        f"The files have a column {name!r} that the table has not.",
+        f"The files have a column {name!r} that the table does not have.",
         code="UNKNOWN_COLUMN",
         name=name,
         remedy="Add it to the table (ALTER TABLE … ADD COLUMN), or leave it out of the files.",
@@ -129,3 +129,11 @@ def inferred_schema(reader: Any, file_format: str, lines: Any) -> Any:
     texts = getattr(lines._jdf, "as")(lines.sparkSession._jvm.org.apache.spark.sql.Encoders.STRING())
     found = reader._jreader.json(texts) if file_format == "json" else reader._jreader.csv(texts)
     return StructType.fromJson(json.loads(found.schema().json()))
+
+
+def union_by_name(parts: Sequence[Any]) -> Any:
+    """Return the rows of all parts by the names of their columns. Halves are joined, so that plans stay flat."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return union_by_name(parts[:middle]).unionByName(union_by_name(parts[middle:]))

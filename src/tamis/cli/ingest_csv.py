@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 
-from tamis.cli.ingest_batch import Batch, check_known, inferred_schema, with_missing
+from tamis.cli.ingest_batch import Batch, check_known, inferred_schema, union_by_name, with_missing
 from tamis.cli.source_folders import File
 from tamis.core.types.identifiers import backquote
 
@@ -38,9 +37,9 @@ _EXACT = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false
 
 def first_csv(spark: Any, batch: Batch) -> Any:
     """Return the rows of the first files of a table, with the columns of all headers, and types that Spark infers."""
-    groups = _groups(spark, batch) if _has_headers(batch) else []
-    if not groups or (len(groups) == 1 and not batch.has_patterns):
-        return batch.reader(spark).options(**{"inferSchema": "true", **batch.options}).load(batch.paths)
+    groups, headers = _groups(spark, batch) if _has_headers(batch) else ([], 0)
+    if headers < 2 and not (groups and batch.has_patterns):  # in several, Spark takes all but one for data
+        return batch.reader(spark).options(**{"inferSchema": "true", **batch.options}).load(batch.escaped_paths)
     return _load(spark, groups, _inferred(spark, batch, groups))
 
 
@@ -51,13 +50,20 @@ def load_csv(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
     """
     from pyspark.sql.types import StructType
 
-    if not _has_headers(batch):
-        groups: Groups = [(batch, batch.reader(spark).load(batch.paths).columns)]
-    else:
-        groups = _groups(spark, batch)
+    groups = _groups(spark, batch)[0] if _has_headers(batch) else _by_position(spark, batch, known)
     for _, columns in groups:
         check_known(columns, known)
     return _load(spark, groups, known) if groups else spark.createDataFrame([], StructType(list(known.values())))
+
+
+def _by_position(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Groups:
+    """Return all files as one group whose columns are the first of the table, by position."""
+    folders = {name.lower() for name in batch.partitions}
+    found = [name for name in batch.reader(spark).load(batch.escaped_paths).columns if name.lower() not in folders]
+    if not batch.option("singleVariantColumn"):
+        names = [field.name for lower, field in known.items() if lower not in folders]
+        found = [*names[: len(found)], *found[len(names) :]]  # those that are left over are refused by their names
+    return [(batch, [*found, *batch.partitions])]
 
 
 def _has_headers(batch: Batch) -> bool:
@@ -70,8 +76,8 @@ def _load(spark: Any, groups: Groups, known: Mapping[str, Any]) -> Any:
     parts = []
     for batch, columns in groups:
         wanted = StructType([known[name.lower()] for name in columns])
-        parts.append(with_missing(batch.reader(spark).schema(wanted).load(batch.paths), known))
-    return reduce(lambda a, b: a.unionByName(b), parts)
+        parts.append(with_missing(batch.reader(spark).schema(wanted).load(batch.escaped_paths), known))
+    return union_by_name(parts)
 
 
 def _inferred(spark: Any, batch: Batch, groups: Groups) -> dict[str, Any]:
@@ -82,7 +88,7 @@ def _inferred(spark: Any, batch: Batch, groups: Groups) -> dict[str, Any]:
     folders = {name.lower() for name in batch.partitions}
     known: dict[str, Any] = {}
     if folders:  # of the types that all folders agree on
-        listed = spark.read.format("text").option("basePath", str(batch.folder)).load(batch.paths).schema
+        listed = spark.read.format("text").option("basePath", str(batch.folder)).load(batch.escaped_paths).schema
         known = {field.name.lower(): field for field in listed if field.name.lower() in folders}
     texts: dict[str, Any] = {}
     for _, names in groups:
@@ -93,24 +99,28 @@ def _inferred(spark: Any, batch: Batch, groups: Groups) -> dict[str, Any]:
     if (batch.option("inferSchema") or "true").lower() == "true" and columns:
         lines = rows.select(f.to_csv(f.struct(*(f.col(backquote(c.name)) for c in columns)), _EXACT))
         options = {k: v for k, v in batch.options.items() if k.lower() not in _LAYOUT}
-        types = inferred_schema(spark.read.options(**options, inferSchema="true"), "csv", lines)
-        columns = [StructField(c.name, t.dataType) for c, t in zip(columns, types, strict=True)]
+        types = inferred_schema(spark.read.options(**{**options, "inferSchema": "true"}), "csv", lines)
+        if len(types):  # without a line, Spark infers nothing, and texts stay
+            columns = [StructField(c.name, t.dataType) for c, t in zip(columns, types, strict=True)]
     return {**texts, **{c.name.lower(): c for c in columns}, **known}
 
 
-def _groups(spark: Any, batch: Batch) -> Groups:
-    """Return the files by their headers; empty files are in no group. Spark reads one header of each kind."""
-    alike: dict[bytes | str, list[File]] = {}
-    for file, path in zip(batch.files, batch.plain_paths, strict=True):
+def _groups(spark: Any, batch: Batch) -> tuple[Groups, int]:
+    """Return the files by the columns of their headers, and how many headers there are; empty files are left out.
+
+    Two headers may name the same columns, as with and without quotes. Spark reads one file of each header.
+    """
+    by_header: dict[bytes | str, list[File]] = {}
+    for file, path in zip(batch.files, batch.paths, strict=True):
         if file.size:
-            alike.setdefault(_header_line(path, batch) or file.name, []).append(file)
+            by_header.setdefault(_header_line(path, batch) or file.name, []).append(file)
     reader = batch.reader(spark).option("inferSchema", "false")
     found: dict[tuple[str, ...], list[File]] = {}
-    for files in alike.values():
-        columns = tuple(reader.load(replace(batch, files=files[:1]).paths).columns)
+    for files in by_header.values():
+        columns = tuple(reader.load(replace(batch, files=files[:1]).escaped_paths).columns)
         if columns:
             found.setdefault(columns, []).extend(files)
-    return [(replace(batch, files=files), columns) for columns, files in found.items()]
+    return [(replace(batch, files=files), columns) for columns, files in found.items()], len(by_header)
 
 
 def _header_line(path: str, batch: Batch) -> bytes | None:

@@ -1,20 +1,22 @@
 """JSON files of an ingestion: their keys are found by the table's names, in any case and at any depth.
 
-Invariant: no key of a file is dropped silently. Spark's parser takes only keys of exactly the name that it is given,
-so it is given the spelling of the files, and the rows get the table's names afterwards.
+Invariant: no key of a file that has a value is dropped silently. Spark's parser takes only keys of exactly the name
+that it is given, so it is given the spelling of the files, and the rows get the table's names afterwards. Spark infers
+no key whose values are all empty objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
-from tamis.cli.ingest_batch import Batch, inferred_schema, unknown_column
+from tamis.cli.ingest_batch import Batch, inferred_schema, union_by_name, unknown_column
 from tamis.core.types.identifiers import backquote
 from tamis.errors import SchemaMismatch
 
+_HIDING_KEYS = {"samplingratio", "dropfieldifallnull"}
+"""Options, in lower case, under which Spark infers fewer keys than files have."""
 Spellings = Mapping[tuple[str, ...], str]
 """How files spell a column or field, by its path in lower case."""
 
@@ -27,9 +29,9 @@ def first_json(spark: Any, batch: Batch) -> Any:
     from pyspark.sql.types import StructType
 
     found = _inferred(spark, batch)
-    list(_spelled(found, found, ()))  # refuses two spellings
+    list(_spelled_keys(found, found, ()))  # refuses two spellings
     columns = [field for field in found if field.name.lower() not in _partitions(batch)]
-    return batch.reader(spark).schema(StructType(columns)).load(batch.paths)
+    return batch.reader(spark).schema(StructType(columns)).load(batch.escaped_paths)
 
 
 def load_json(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
@@ -39,7 +41,7 @@ def load_json(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
     that a file spells in two ways.
     """
     groups = _groups(spark, batch, known)
-    return reduce(lambda a, b: a.union(b), (_load(spark, part, known, names) for part, names in groups))
+    return union_by_name([_load(spark, part, known, names) for part, names in groups])
 
 
 def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) -> Any:
@@ -47,12 +49,12 @@ def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) 
     from pyspark.sql.types import StructType
 
     table = StructType(list(known.values()))
-    spelled = _respelled(table, names, ())
-    rows = batch.reader(spark).schema(spelled).load(batch.paths)
+    spelled = _with_spellings(table, names, ())
+    rows = batch.reader(spark).schema(spelled).load(batch.escaped_paths)
     # a cast between structs goes by position: it renames the fields
     return rows.select(
         *(
-            f.col(backquote(there.name)).cast(_respelled(here.dataType, {}, ())).alias(here.name)
+            f.col(backquote(there.name)).cast(_with_spellings(here.dataType, {}, ())).alias(here.name)
             for there, here in zip(spelled, table, strict=True)
         )
     )
@@ -61,7 +63,7 @@ def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) 
 def _groups(spark: Any, batch: Batch, known: Mapping[str, Any]) -> list[tuple[Batch, Spellings]]:
     """Split the files into groups that spell each key in one way: one group, unless files differ in a key."""
     try:
-        return [(batch, _spellings(spark, batch, known))]
+        return [(batch, _spellings_of_files(spark, batch, known))]
     except SchemaMismatch as error:
         if error.code != "AMBIGUOUS_COLUMN" or len(batch.files) == 1:
             raise
@@ -78,7 +80,7 @@ def _groups(spark: Any, batch: Batch, known: Mapping[str, Any]) -> list[tuple[Ba
     return groups
 
 
-def _spellings(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Spellings:
+def _spellings_of_files(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Spellings:
     from pyspark.sql.types import StructType
 
     table = StructType(list(known.values()))
@@ -87,14 +89,14 @@ def _spellings(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Spellings:
     for lower, name in folders.items():
         if lower not in known:
             raise unknown_column(name)
-    return {**dict(_spelled(keys, table, ())), **{(lower,): name for lower, name in folders.items()}}
+    return {**dict(_spelled_keys(keys, table, ())), **{(lower,): name for lower, name in folders.items()}}
 
 
 def _partitions(batch: Batch) -> dict[str, str]:
     return {name.lower(): name for name in batch.partitions}
 
 
-def _spelled(found: Any, wanted: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+def _spelled_keys(found: Any, wanted: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the path of each field of ``wanted`` that ``found`` has, and its spelling there.
 
     Keys of a MAP and of what is no struct in the table are data. Raises ``SchemaMismatch`` as ``load_json``.
@@ -102,48 +104,48 @@ def _spelled(found: Any, wanted: Any, path: tuple[str, ...]) -> Iterator[tuple[t
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(wanted, ArrayType) and isinstance(found, ArrayType):
-        yield from _spelled(found.elementType, wanted.elementType, path)
+        yield from _spelled_keys(found.elementType, wanted.elementType, path)
     elif isinstance(wanted, MapType) and isinstance(found, StructType):
-        yield from _once(pair for key in found for pair in _spelled(key.dataType, wanted.valueType, path))
+        yield from _spelled_once(pair for key in found for pair in _spelled_keys(key.dataType, wanted.valueType, path))
     elif isinstance(wanted, StructType) and isinstance(found, StructType):
         fields = {field.name.lower(): field for field in wanted}
         for field in found:
             if field.name.lower() not in fields:
                 raise unknown_column(".".join((*path, field.name)))
-        yield from _once(((*path, field.name.lower()), field.name) for field in found)
+        yield from _spelled_once(((*path, field.name.lower()), field.name) for field in found)
         for field in found:
-            yield from _spelled(field.dataType, fields[field.name.lower()].dataType, (*path, field.name.lower()))
+            yield from _spelled_keys(field.dataType, fields[field.name.lower()].dataType, (*path, field.name.lower()))
 
 
-def _once(pairs: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+def _spelled_once(pairs: Any) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield each path once. Raises ``SchemaMismatch`` (``AMBIGUOUS_COLUMN``) for one with two spellings."""
     names: dict[tuple[str, ...], str] = {}
     for path, name in pairs:
         if names.setdefault(path, name) != name:
             shown = ".".join((*path[:-1], name))
             raise SchemaMismatch(
-                f"The files have a key {shown!r} in two spellings, {names[path]} and {name}.",
+                f"The files spell the key {shown!r} in two ways, {names[path]!r} and {name!r}.",
                 code="AMBIGUOUS_COLUMN",
                 name=shown,
-                remedy="Spell it in one way in each file.",
+                remedy="Use one spelling in each file, and in all files from which a table is made.",
             )
     yield from names.items()
 
 
-def _respelled(wanted: Any, names: Spellings, path: tuple[str, ...]) -> Any:
+def _with_spellings(wanted: Any, names: Spellings, path: tuple[str, ...]) -> Any:
     """Return a nullable type like ``wanted``, whose fields are spelled as in the files."""
     from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
     if isinstance(wanted, ArrayType):
-        return ArrayType(_respelled(wanted.elementType, names, path))
+        return ArrayType(_with_spellings(wanted.elementType, names, path))
     if isinstance(wanted, MapType):
-        return MapType(wanted.keyType, _respelled(wanted.valueType, names, path))
+        return MapType(wanted.keyType, _with_spellings(wanted.valueType, names, path))
     if not isinstance(wanted, StructType):
         return wanted
     below = [(*path, field.name.lower()) for field in wanted]
     return StructType(
         [
-            StructField(names.get(at, field.name), _respelled(field.dataType, names, at))
+            StructField(names.get(at, field.name), _with_spellings(field.dataType, names, at))
             for at, field in zip(below, wanted, strict=True)
         ]
     )
@@ -153,10 +155,10 @@ def _inferred(spark: Any, batch: Batch) -> Any:
     """Return the keys of all records as Spark infers them, each spelling as a column of its own."""
     exact = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
     exact.conf.set("spark.sql.caseSensitive", "true")
-    options = {k: v for k, v in batch.options.items() if k.lower() != "samplingratio"}  # all keys count
+    options = {k: v for k, v in batch.options.items() if k.lower() not in _HIDING_KEYS}
     batch = replace(batch, options=options)
     reader = batch.reader(exact)
     if not batch.has_patterns or batch.option("encoding") or batch.option("charset"):
-        return reader.load(batch.paths).schema
-    lines = exact.read.format("text").options(**options).load(batch.paths).select("value")
+        return reader.load(batch.escaped_paths).schema
+    lines = exact.read.format("text").options(**options).load(batch.escaped_paths).select("value")
     return inferred_schema(reader, "json", lines)

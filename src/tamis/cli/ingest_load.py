@@ -26,7 +26,7 @@ def load_files(spark: Any, table: Table, batch: Batch) -> Any:
     if batch.file_format == "csv":
         return first_csv(spark, batch) if known is None else load_csv(spark, batch, known)
     if known is None:
-        return batch.reader(spark).load(batch.paths)
+        return batch.reader(spark).load(batch.escaped_paths)
     return _load_parquet(spark, batch, known)
 
 
@@ -34,10 +34,10 @@ def _load_parquet(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
     from pyspark.sql.types import StructType
 
     reader = batch.reader(spark)
-    plain = reader.load(batch.paths)
+    plain = reader.load(batch.escaped_paths)
     check_known(plain.columns, known)
     if batch.partitions:  # their text is read as the table's type: 007 stays text in a column of text
         typed = {name.lower() for name in batch.partitions}
         fields = [known[f.name.lower()] if f.name.lower() in typed else f for f in plain.schema]
-        plain = reader.schema(StructType(fields)).load(batch.paths)
+        plain = reader.schema(StructType(fields)).load(batch.escaped_paths)
     return with_missing(plain, known)

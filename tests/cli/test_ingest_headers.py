@@ -1,0 +1,69 @@
+"""Headers of the CSV files of one ingestion that Spark alone would take for rows, or for no columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+
+import tamis
+
+pytestmark = pytest.mark.spark
+
+
+def inbox_of(tmp_path: Path, texts: dict[str, str], place: str = "inbox") -> Path:
+    inbox = tmp_path / place
+    inbox.mkdir()
+    for name, text in texts.items():
+        (inbox / name).write_text(text)
+    return inbox
+
+
+def rows_by(path: Path, column: str) -> list[dict[str, Any]]:
+    return tamis.open(path).scan().to_arrow().sort_by(column).to_pylist()
+
+
+@pytest.mark.parametrize("options", [(), ("inferSchema=true",)])
+def test_headers_with_and_without_quotes_name_the_same_columns(
+    spark: Any, run: Run, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """Spark would take the second header for a row, and all columns for texts."""
+    inbox, table = inbox_of(tmp_path, {"a.csv": "id,qty\n1,10\n", "b.csv": '"id","qty"\n2,20\n'}), tmp_path / "t"
+    done = run("ingest", table, inbox, *(f"--read-option={o}" for o in options))
+    assert done.code == 0, done.err
+    assert rows_by(table, "id") == [{"id": 1, "qty": 10}, {"id": 2, "qty": 20}]
+
+
+@pytest.mark.parametrize("place", ["inbox", "in[b]ox"])
+def test_first_files_may_hold_headers_only(spark: Any, run: Run, tmp_path: Path, place: str) -> None:
+    inbox, table = inbox_of(tmp_path, {"a.csv": "id\n", "b.csv": "name\n"}, place), tmp_path / "t"
+    done = run("ingest", table, inbox)
+    assert done.code == 0, done.err
+    found = tamis.open(table)
+    assert (found.schema.names, found.scan().count()) == (["id", "name"], 0)
+
+
+def test_columns_without_headers_are_the_tables_by_position(spark: Any, run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    inbox = inbox_of(tmp_path, {"a.csv": "id,name,more\n1,x,a\n"})
+    assert run("ingest", table, inbox).code == 0
+    (inbox / "b.csv").write_text("2,y\n")
+    done = run("ingest", table, inbox, "--read-option=header=false")
+    assert done.code == 0, done.err
+    assert rows_by(table, "id") == [{"id": 1, "name": "x", "more": "a"}, {"id": 2, "name": "y", "more": None}]
+    (inbox / "c.csv").write_text("3,z,b,4\n")
+    refused = run("ingest", table, inbox, "--read-option=header=false")
+    assert refused.code != 0
+    assert "UNKNOWN_COLUMN" in refused.err
+
+
+def test_no_option_hides_keys_of_json(spark: Any, run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    inbox = inbox_of(tmp_path, {"a.json": '{"id": 1, "a": [1]}\n'})
+    assert run("ingest", table, inbox).code == 0
+    (inbox / "b.json").write_text('{"ID": 2, "A": []}\n')
+    done = run("ingest", table, inbox, "--read-option=dropFieldIfAllNull=true")
+    assert done.code == 0, done.err
+    assert rows_by(table, "id") == [{"a": [1], "id": 1}, {"a": [], "id": 2}]
