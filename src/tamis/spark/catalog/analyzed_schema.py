@@ -51,17 +51,31 @@ def captured_schema(head: Head, current: Schema, required: dict[str, Any], analy
 
 
 def check_folded_columns(head: Head, then: Schema) -> None:
-    """Raise ``SchemaFenced`` if a column of ``then``, a plan's schema, has another type now or may be NULL.
+    """Raise ``SchemaFenced`` if what Spark knew of the columns of ``then``, a plan's schema, is no longer true.
 
     Spark has simplified the plan by the types and nullability of ``then``: ``n = 3000000000`` is FALSE for an INT,
     and ``k IS NOT NULL`` is TRUE for a NOT NULL column. What it simplified away is not among the columns that the
-    scan is asked for, so that all columns are checked. Dropped ones have no values that could contradict the plan.
+    scan is asked for, so that all columns are checked: for another type, for NULLs, and whether a NOT NULL column was
+    dropped. Rows without a nullable column contradict nothing.
     """
     now = head.schema
     if now is None or now.fields == then.fields:
         return
-    kept = _named_as(_named_as(then.fields, now.fields), then.fields)  # those of ``then`` that are left
-    fence_reader(now, head.dropped, replace(then, fields=kept))
+    fence_reader(now, head.dropped, replace(then, fields=_relied_on(then.fields, now.fields)))
+
+
+def _relied_on(then: Iterable[Field], now: Iterable[Field]) -> tuple[Field, ...]:
+    """Those of ``then`` that are still there, and those that were NOT NULL, at any depth."""
+    left = {f.id: f for f in now}
+    return tuple(_field_relied_on(f, left[f.id]) if f.id in left else f for f in then if f.id in left or not f.nullable)
+
+
+def _field_relied_on(then: Field, now: Field) -> Field:
+    if not then.type.children or type(then.type) is not type(now.type):
+        return then
+    inner = _relied_on(then.type.children, now.type.children)
+    # of a struct whose fields are all others now, only its own nullability counts
+    return replace(then, type=with_children(then.type, inner) if inner else now.type)
 
 
 def _reader(schema: Schema, required: dict[str, Any]) -> Schema | None:

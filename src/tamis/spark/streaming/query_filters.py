@@ -33,12 +33,12 @@ def filters_now(owner: Bridge, key: str, schema: Schema) -> list[tuple[Expr, ...
     return None if found is None else [translated_filters(owner, trees, schema) for trees in found]
 
 
-def referred_columns(owner: Bridge, key: str) -> frozenset[str] | None:
+def referenced_columns(owner: Bridge, key: str) -> frozenset[str] | None:
     """Return the names of a stream's columns that its query refers to as it was analyzed; None if they are not known.
 
     Call it in the thread of the query. ``key`` is that of the stream's Java object.
     """
-    found = _of_query_plan(owner, lambda plan: owner.helper("StreamColumns").referred(plan, key))
+    found = _of_query_plan(owner, lambda plan: owner.helper("StreamColumns").referenced(plan, key))
     return None if found is None else frozenset(owner.texts(found))
 
 

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tamis.core.expr import Expr
-from tamis.core.schema import check_table_reader
 from tamis.core.types import Schema
 from tamis.engine.operations.streaming.range_plan import kept_parts, plan_ranges
 from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position, Wanted
 from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import InvalidInput
+from tamis.spark.catalog.analyzed_schema import check_folded_columns
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.streaming.micro_batch import INTERFACES, STREAM, MicroBatch, plan_with_filters, request_of
-from tamis.spark.streaming.query_filters import filters_now, referred_columns
+from tamis.spark.streaming.query_filters import filters_now, referenced_columns
 from tamis.spark.streaming.stream_start import kept_start
 from tamis.storage.commit_log import load
 from tamis.storage.commit_log.part_range import PartRange
@@ -55,6 +55,8 @@ class MicroBatchStream:
         self._max_parts: int | None = found.get("maxfilespertrigger")
         self._max_bytes: int | None = found.get("maxbytespertrigger")
         self._until: Position | None = None
+        self._checked = ""
+        """The offset of the last check of columns."""
         self._read: tuple[str, list[Schema]] = ("", [])
         """The end of the last micro-batch, and the sets of columns that its scans of the stream read."""
         self.java_key = ""
@@ -99,21 +101,23 @@ class MicroBatchStream:
         wanted = self._counted_parts()
         after = self._follower.advance(here, max_parts=parts, max_bytes=size, until=self._until, wanted=wanted)
         if after != here:
-            self._check_referred_columns()
+            self._check_columns(after.to_json())
         return self._offset(after)
 
-    def _check_referred_columns(self) -> None:
-        """Raise ``SchemaFenced`` if a column that the query refers to is no longer what it took it for.
+    def _check_columns(self, offset: str) -> None:
+        """Raise ``SchemaFenced`` if what Spark knew of the columns of the query is not true up to ``offset``.
 
         Spark plans a micro-batch without the columns that it has simplified away, by the types and nullability that
         the query was analyzed with: ``n = 3000000000`` is FALSE for an INT. So the micro-batch checks fewer columns.
         """
-        schemas = load(self._scan.source.store).head.schemas
-        if not schemas or schemas[-1].fields == self.schema.fields:
+        if offset == self._checked:  # Spark asks an idle stream a hundred times a second
             return
-        names = referred_columns(self._owner, self.java_key)
-        reader = tuple(f for f in self.schema if names is None or f.name in names)
-        check_table_reader(schemas, replace(self.schema, fields=reader))
+        head = load(self._scan.source.store).head
+        if head.schema is not None and head.schema.fields != self.schema.fields:
+            names = referenced_columns(self._owner, self.java_key)
+            fields = tuple(f for f in self.schema if names is None or f.name in names)
+            check_folded_columns(head, replace(self.schema, fields=fields))
+        self._checked = offset
 
     def reportLatestOffset(self) -> Any:  # noqa: N802
         return self._offset(self._follower.end())
@@ -128,6 +132,8 @@ class MicroBatchStream:
         self._until = self._follower.end()
 
     def deserializeOffset(self, text: str) -> Any:  # noqa: N802
+        """Return an offset of the checkpoint. A query that starts again may repeat the micro-batch up to it."""
+        self._check_columns(text)
         return self._offset(Position.from_json(text))
 
     def commit(self, end: Any) -> None:  # noqa: ARG002  # a stream holds no resources

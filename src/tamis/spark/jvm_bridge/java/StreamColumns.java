@@ -7,10 +7,19 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.CollectMetrics;
+import org.apache.spark.sql.catalyst.plans.logical.Deduplicate;
+import org.apache.spark.sql.catalyst.plans.logical.DeduplicateWithinWatermark;
+import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Repartition;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation;
 import scala.collection.immutable.Seq;
 
@@ -22,7 +31,7 @@ import scala.collection.immutable.Seq;
  */
 public final class StreamColumns {
     /** Returns the names of the stream's columns that the plan refers to; null if the plan has no such stream. */
-    public List referred(LogicalPlan plan, String key) {
+    public List referenced(LogicalPlan plan, String key) {
         List names = new ArrayList();
         return collect(plan, null, key, names) ? names : null;
     }
@@ -43,10 +52,9 @@ public final class StreamColumns {
             return true;
         }
         AttributeSet below = null;
-        if (plan instanceof Project) below = used((Seq) ((Project) plan).projectList(), above);
+        if (plan instanceof Project) below = referencesOfNeeded((Seq) ((Project) plan).projectList(), above);
         else if (plan instanceof Aggregate) below = plan.references();
-        else if (plan instanceof Filter && above != null) below = both(above, plan.references());
-        else if (plan instanceof SubqueryAlias) below = above;
+        else if (passesColumns(plan) && above != null) below = union(above, plan.references());
         boolean found = false;
         scala.collection.Iterator children = plan.children().iterator();
         while (children.hasNext()) found |= collect((LogicalPlan) children.next(), below, key, names);
@@ -55,17 +63,24 @@ public final class StreamColumns {
         return found;
     }
 
+    /** Whether all that a node does with its children's columns, but for passing them on, is in its expressions. */
+    private static boolean passesColumns(LogicalPlan plan) {
+        return plan instanceof Filter || plan instanceof SubqueryAlias || plan instanceof EventTimeWatermark || plan instanceof Join
+            || plan instanceof Deduplicate || plan instanceof DeduplicateWithinWatermark || plan instanceof Generate || plan instanceof Window
+            || plan instanceof CollectMetrics || plan instanceof RepartitionByExpression || plan instanceof Repartition;
+    }
+
     /** What the needed ones of a projection's columns refer to. */
-    private static AttributeSet used(Seq projected, AttributeSet above) {
+    private static AttributeSet referencesOfNeeded(Seq projected, AttributeSet above) {
         AttributeSet all = empty();
         for (int i = 0; i < projected.size(); i++) {
             NamedExpression column = (NamedExpression) projected.apply(i);
-            if (above == null || above.contains(column)) all = both(all, ((Expression) column).references());
+            if (above == null || above.contains(column)) all = union(all, ((Expression) column).references());
         }
         return all;
     }
 
     private static AttributeSet empty() { return org.apache.spark.sql.catalyst.expressions.AttributeSet$.MODULE$.empty(); }
 
-    private static AttributeSet both(AttributeSet one, AttributeSet other) { return one.$plus$plus(other); }
+    private static AttributeSet union(AttributeSet one, AttributeSet other) { return one.$plus$plus(other); }
 }
