@@ -125,7 +125,7 @@ def test_other_changes_do_not_fence(table: Lake) -> None:
     frames = {q: table.sql(query_text(q)) for q in queries}
     for change in HARMLESS:
         table.sql(f"ALTER TABLE lake.db.t {change.replace(' o ', ' other ') if 'FIRST' in change else change}")
-    insert(table, {"id": "2", "o": "", "n": "3"})
+    insert(table, {"id": "2", "o": "", "other": "'x'", "n": "3", "p": "1"})
     assert {q: list(map(tuple, f.collect())) for q, f in frames.items()} == {
         q: table.rows(query_text(q)) for q in queries
     }
@@ -231,7 +231,7 @@ def test_a_running_stream_goes_on_where_others_change(table: Lake, tmp_path: Pat
         changes = [c for name, case in CASES.items() if "struct" not in name for c in case.changes]
         for change in [*changes, "ADD COLUMN p INT", "ALTER COLUMN id COMMENT 'key'"]:
             table.sql(f"ALTER TABLE lake.db.t {change}")
-        insert(table, {"id": "2", "m": "3000000000", "k": "NULL", "gone": ""})
+        insert(table, {"id": "2", "m": "3000000000", "k": "NULL", "gone": "", "p": "1"})
         query.processAllAvailable()
         assert sorted(stream.rows) == [(1,), (2,)]
     finally:
