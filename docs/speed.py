@@ -51,7 +51,7 @@ CAUSES = {
     "small pages": "*One row in 45,000*: DataFusion on the same small pages is faster: each page goes through pyarrow by an excerpt of the file, range by range through Python ([0014](design/0014-lazy-reader.md)), is decoded as a whole, and has its checksum verified. Beside files without a page index, Tamis is ahead.",
     "other formats": "*Vortex and ORC*: reading and checksums take most of the time in Vortex ([0014](design/0014-lazy-reader.md)); ORC was not investigated further.",
     "arrow": "*Counts with a filter and GROUP BY*: rows reach both engines as Arrow data that pyarrow decodes. The last rows of the table say what that takes: but for many groups, pyarrow alone takes as long as DuckDB's whole query or longer; checksums, which DuckDB and Polars do not verify, come on top; and the scan gives its rows in pieces that fit a processor's cache, each by a call of pyarrow through Python, in threads that share Python's lock. Polars' own reader below `scan_polars` would take half of the time, but verifies no checksums.",
-    "sorted": "*Sorted write*: the sort is Spark's own on both sides; the rest was not profiled.",
+    "sorted": "*Sorted write*: the sort is Spark's own on both sides. In a profile by hand, a fifth of the time of the Python writers counts distinct values, by which each file chooses its encodings.",
     "index build": "*Index built afterwards*: keys are decoded, sorted and encoded; the write beside it has become faster since the target was set.",
     "modules": "*Import*: pyarrow, NumPy and obstore take the second figure. The rest is our own code, some 400 modules, a third of it for making data classes.",
 }
