@@ -302,7 +302,8 @@ def test_each_csv_is_read_by_its_own_header(spark: Any, run: Run, tmp_path: Path
     csv(inbox, "c.csv", "300,30,3", header="QTY,name,Id")
     csv(inbox, "d.csv", "4", header="id")
     packed(inbox, "e.csv.gz", "name,id\n50,5\n")
-    packed(inbox, "f.csv.zst", "\n \nname,id\n60,6\n")
+    unpacks_zst = not spark.version.startswith("4.0")  # there, Hadoop needs a library of the machine
+    packed(inbox, f"f.csv.{'zst' if unpacks_zst else 'gz'}", "\n \nname,id\n60,6\n")
     packed(inbox, "g.csv", '\ufeff"id","qty"\n7,700')
     packed(inbox, "h.csv", "")
     packed(inbox, "i.csv", "\n\n")
