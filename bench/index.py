@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tamis
-from bench.report import Figure, in_turn, record, rounds, rows
+from bench.report import Figure, in_turn, ratios, record, rounds, rows
 
 LOADS = 10
 WITHOUT = {"tamis.index.use": "off"}
@@ -166,20 +166,17 @@ def looked_up(table: Any, folder: Path, keys: Any, detail: dict[str, Any]) -> li
 
 def judged(name: str, taken: Any, read: list[int]) -> list[Figure]:
     """The figures of one query, peers for comparison."""
-    median = {who: t["median"] for who, t in taken.items()}
-    figures = []
+    figures: list[Figure] = []
     if name == "point":
-        figures.append(Figure("point, warm", 1000 * median["index"], "ms", 15))
+        figures.append(Figure("point, warm", 1000 * taken["index"]["median"], "ms", 15))
         figures.append(Figure("point: bytes, index / without", 100 * read[0] / read[1], "%", 5))
     if name == "keeps 60 %":
         figures.append(Figure("keeps 60 %: bytes, index / without", read[0] / read[1], "×", 1.05))
-    figures.append(
-        Figure(f"{name}: index / without", median["index"] / median["without"], "×", GOALS.get((name, "without")))
-    )
+    figures += ratios(f"{name}: index / without", taken["index"], taken["without"], GOALS.get((name, "without")))
     for peer in ("datafusion", "duckdb", "lance"):
-        if peer in median:
+        if peer in taken:
             goal = GOALS.get((name, peer), None if name == "point" or peer == "lance" else 1.0)
-            figures.append(Figure(f"{name}: index / {peer}", median["index"] / median[peer], "×", goal))
+            figures += ratios(f"{name}: index / {peer}", taken["index"], taken[peer], goal)
     return figures
 
 

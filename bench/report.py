@@ -161,11 +161,14 @@ def summary_of(times: list[tuple[float, float]]) -> dict[str, Any]:
 
 
 def ratios(title: str, mine: Mapping[str, Any], peer: Mapping[str, Any], goal: float | None = None) -> list[Figure]:
-    """The ratio of two summaries' medians, and that of their CPU seconds as ``<title>, CPU``, which has no goal."""
-    return [
-        Figure(title, mine["median"] / peer["median"], "×", goal),
-        Figure(f"{title}, CPU", mine["cpu"] / max(peer["cpu"], 0.01), "×"),
-    ]
+    """The ratio of two summaries' medians, and that of their CPU seconds as ``<title>, CPU``, which has no goal.
+
+    CPU seconds that the clock is too coarse for give no figure.
+    """
+    found = [Figure(title, mine["median"] / peer["median"], "×", goal)]
+    if mine["cpu"] and peer["cpu"]:
+        found.append(Figure(f"{title}, CPU", mine["cpu"] / peer["cpu"], "×"))
+    return found
 
 
 def spark_session(**conf: str) -> Any:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from bench.report import Figure, in_turn, record, rounds, rows
+from bench.report import Figure, in_turn, ratios, record, rounds, rows
 from tamis.core.expr.json_codec.variant_encoding import encode_variant
 from tamis.core.types import VARIANT, Schema
 from tamis.core.types.arrow import from_arrow_schema, to_arrow_type
@@ -156,7 +156,8 @@ def main() -> None:
         ("an array of 0 to 19", pa.table([id_column, lists(len(texts))], names=["id", "body"]), None),
         ("a map of 10 keys", pa.table([id_column, maps(len(texts))], names=["id", "body"]), None),
     ]
-    figures, detail = [], {}
+    figures: list[Figure] = []
+    detail: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as home:
         for name, table, goal in cases:
             schema = from_arrow_schema(table.schema).assign_ids(0)
@@ -171,8 +172,7 @@ def main() -> None:
                 **floors,
             )
             detail[name] = {"rows": len(table), "seconds": seconds}
-            ratio = seconds["on"]["median"] / seconds["off"]["median"]
-            figures.append(Figure(f"write with statistics on against off: {name}", ratio, "x", goal))
+            figures += ratios(f"write with statistics on against off: {name}", seconds["on"], seconds["off"], goal)
             for floor in floors:
                 least = 1 + seconds[floor]["median"] / seconds["off"]["median"]
                 figures.append(Figure(f"floor of {name}: off and {floor} alone, against off", least, "x"))

@@ -39,18 +39,17 @@ class Row:
 
 
 CAUSES = {
-    "slowest": "*TPC-DS, slowest query*: it waits for more than the other side does in planning and in the start of tasks; what it reads takes less time than Parquet does.",
-    "page indexes": "*TPC-H*: 0.78 before the Parquet files of the other side had page indexes, by which Spark skips pages of the tables that are sorted by date.",
+    "page indexes": "*TPC-H*: 0.78 in the run before, in which the Parquet files of the other side had no page indexes. That these are the reason was not measured by itself.",
     "scale 10": "*TPC-DS, scale 10*: two rounds of 22 queries, on an older commit. Why q84 and q90 are slower was not investigated.",
-    "spark's own": "*One row by an index*: the floor is the same query over a Parquet file of one row, 0.04 of the scan: Spark's own analysis, planning and job. The rest is the look-up, a Python worker's task, and the pages of the row.",
+    "spark's own": "*One row by an index*: the floor is the same query over a Parquet file of one row, 0.04 of the scan. What is left is for the look-up, a task in a Python worker, and the pages of the row; these were not timed one by one.",
     "pages": "*Star join*: the floor, facts of a single row, is nearly the target. The index adds nothing to what the keys of the join do already: 400 scattered rows lie in 400 pages of 2,048 rows in each of 15 columns, which the Parquet library decodes whole. Without Spark, the same scan of the clustered table takes 0.18 CPU-seconds, in a profile by hand: a third finds the rows in the 72 blocks that their bounds leave, half fetches and decodes pages. The rest is Spark's tasks and the transfer to the JVM.",
     "same pages": "*1,000 scattered values*: the scan without the index reads the filter's column first, and then the same pages of the other columns, which cost most of the time with the index.",
     "noise": "*1,000 values, the key alone*: no difference beyond the noise.",
-    "threads": "*Beside a busy core*: the threads of a scan share Python's lock, so that each waits for the one that has lost its processor.",
+    "threads": "*Beside a busy core*: the threads of a scan share Python's lock. That they wait for the one that has lost its processor is a guess.",
     "point": "*One row*: the target is a tenth of DataFusion's scan. Peers have no index here; Lance, which has one, was measured once, many versions ago: Tamis took 13.6 times as long ([0013](design/0013-indexes.md)).",
     "small pages": "*One row in 45,000*: DataFusion on the same small pages is faster: each page goes through pyarrow by an excerpt of the file, range by range through Python ([0014](design/0014-lazy-reader.md)), is decoded as a whole, and has its checksum verified. Beside files without a page index, Tamis is ahead.",
     "other formats": "*Vortex and ORC*: reading and checksums take most of the time in Vortex ([0014](design/0014-lazy-reader.md)); ORC was not investigated further.",
-    "arrow": "*Counts with a filter and GROUP BY*: rows reach both engines as Arrow data that pyarrow decodes. The last rows of the table say what that takes: but for many groups, pyarrow alone takes as long as DuckDB's whole query or longer; checksums, which DuckDB and Polars do not verify, come on top; and the scan gives its rows in pieces that fit a processor's cache, each by a call of pyarrow through Python, in threads that share Python's lock. Polars' own reader below `scan_polars` would take half of the time, but verifies no checksums.",
+    "arrow": "*Counts with a filter and GROUP BY*: rows reach both engines as Arrow data that pyarrow decodes. The last rows of the table say what that takes: but for many groups, pyarrow alone takes as long as DuckDB's whole query or longer; checksums, which DuckDB and Polars do not verify, come on top; and the scan gives its rows in pieces that fit a processor's cache, each by a call of pyarrow through Python, in threads that share Python's lock. In a trial, Polars' own reader below `scan_polars` took about half of our CPU time, and four fifths for many groups; but it verifies no checksums.",
     "sorted": "*Sorted write*: the sort is Spark's own on both sides. In a profile by hand, a fifth of the time of the Python writers counts distinct values, by which each file chooses its encodings.",
     "index build": "*Index built afterwards*: keys are decoded, sorted and encoded; the write beside it has become faster since the target was set.",
     "modules": "*Import*: pyarrow, NumPy and obstore take the second figure. The rest is our own code, some 400 modules, a third of it for making data classes.",
@@ -72,7 +71,6 @@ SECTIONS: dict[str, tuple[str, tuple[Row, ...]]] = {
                 PARQUET,
                 "tpcds",
                 "the slowest query: tamis / Spark Parquet",
-                "slowest",
             ),
             Row(
                 "TPC-DS, scale 10, 22 queries, geometric mean",
@@ -94,9 +92,7 @@ SECTIONS: dict[str, tuple[str, tuple[Row, ...]]] = {
                 "geometric mean: tamis / Spark Parquet",
                 "page indexes",
             ),
-            Row(
-                "TPC-H, scale 1, slowest query", PARQUET, "tpch", "the slowest query: tamis / Spark Parquet", "slowest"
-            ),
+            Row("TPC-H, scale 1, slowest query", PARQUET, "tpch", "the slowest query: tamis / Spark Parquet"),
             Row("TPC-DS, scale 1, sum of times", PARQUET, "tpcds", "sum of times: tamis / Spark Parquet"),
             Row("TPC-H, scale 1, sum of times", PARQUET, "tpch", "sum of times: tamis / Spark Parquet"),
             Row(

@@ -44,6 +44,7 @@ def test_a_damaged_part_is_named(lake: Any, lazy: str, how: str) -> None:
         lake.sql(f"SELECT sum(x) FROM lake.db.t WITH ('tamis.read.lazy' = '{lazy}')").collect()
     for text in (f"[{how}] Part", path, "Restore the file from a backup"):
         assert text in str(caught.value)
+    assert ("Read the newest version" in str(caught.value)) == (how == "PART_MISSING")
 
 
 def test_no_flipped_bit_gives_other_rows(lake: Any) -> None:
