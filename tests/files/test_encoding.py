@@ -80,6 +80,39 @@ def test_the_way_of_a_column(case: str) -> None:
     assert encodings_by_leaf(pa.table({"c": values})) == {"c": expected}
 
 
+BLOCK = 65_536
+
+
+@pytest.mark.parametrize(
+    ("values", "has_dictionary"),
+    [
+        (RNG.permutation(BLOCK), False),
+        (RNG.integers(0, BLOCK, BLOCK), False),
+        (RNG.integers(0, BLOCK // 4, BLOCK), True),
+        (np.repeat(RNG.permutation(BLOCK // 4), 4), True),
+        (np.tile(np.arange(BLOCK // 16), 16), True),
+        (np.where(np.arange(BLOCK) % 4 > 0, 0, np.arange(BLOCK)), True),
+    ],
+    ids=["unique", "mostly unique", "each about four times", "runs of four", "repeated sequence", "mostly zeros"],
+)
+def test_texts_of_a_whole_block_get_a_dictionary_if_they_repeat(values: Any, has_dictionary: bool) -> None:
+    """A block of this size is first judged by slices of it."""
+    texts = pa.table({"c": pa.array(np.char.mod("%08x", values))})
+    assert (Encodings.of(texts, PAGE).dictionary == {"c"}) == has_dictionary
+
+
+def test_slices_spare_counting_a_mostly_distinct_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def count_distinct(column: Any) -> pa.Scalar:
+        counted.append(len(column))
+        return pa.scalar(len(column))
+
+    monkeypatch.setattr("tamis.storage.files.parquet.encoding.pc.count_distinct", count_distinct)
+    Encodings.of(pa.table({"c": pa.array(np.arange(BLOCK).astype(str))}), PAGE)
+    assert counted == [BLOCK // 8]
+
+
 def test_never_much_larger_than_the_smallest_way(tmp_path: Path) -> None:
     table = pa.table({case: values for case, (values, _) in CASES.items()})
     found = Encodings.of(table, PAGE)

@@ -31,6 +31,13 @@ _FEW, _MANY = 0.05, 0.5
 
 Up to the first a column surely gets a dictionary; above the second it gets none.
 """
+_SLICES, _SLICE_ROWS = 8, 1024
+"""Slices of a block, and their rows, that are searched for repeated values before the whole block is."""
+_MOSTLY_DISTINCT = 0.97
+"""Share of distinct values in the slices from which the block is not searched.
+
+If each value were as frequent as any other, more than three quarters of a block of 65,536 rows would be distinct.
+"""
 _PAGES = 2
 """Number of pages encoded on trial."""
 _LEAST = 1024
@@ -65,7 +72,7 @@ class Encodings:
         once = [
             f for f in first.schema if named[f.name] == 1
         ]  # "a.b" may be a column, and also a field of the column "a"
-        shares = {f.name: _distinct(first.column(f.name)) for f in once}
+        shares = {f.name: _distinct_share(first.column(f.name)) for f in once}
         dictionary = frozenset(path for path in named if shares.get(path, 0.0) <= _MANY) - frozenset(
             copied_leaves(first.schema)
         )
@@ -156,12 +163,22 @@ def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, 
     return {chunk.path_in_schema: chunk for chunk in chunks}
 
 
-def _distinct(column: pa.ChunkedArray) -> float:
-    """Return the share of distinct values; 0 for nested columns, which are not examined."""
+def _distinct_share(column: pa.ChunkedArray) -> float:
+    """Return the share of distinct values; 0 for nested columns, which are not examined.
+
+    A mostly distinct column is judged by some slices: its hash table would outgrow the processor's cache.
+    """
     if not len(column) or pa.types.is_nested(column.type):
         return 0.0
     if pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
+    step = len(column) // _SLICES
+    if step > 2 * _SLICE_ROWS:
+        slices = [column.slice(at * step, _SLICE_ROWS) for at in range(_SLICES)]
+        sample = pa.chunked_array([chunk for piece in slices for chunk in piece.chunks], column.type)
+        share = pc.count_distinct(sample).as_py() / len(sample)
+        if share >= _MOSTLY_DISTINCT:
+            return float(share)
     return float(pc.count_distinct(column).as_py() / len(column))
 
 
