@@ -1,12 +1,13 @@
-"""A table whose fields are renamed, dropped, added and moved at random, with a model that knows them by identity.
+"""A table whose fields are renamed, dropped, added, moved and widened at random, with a model that knows them by identity.
 
-Each leaf is an integer that says which field and row it is of, so a reader that takes one field for another is found.
+Each leaf is an integer that says which field and row it is of, so a reader that takes one field for another is found. Rows that
+come after a field was widened have values beyond an INT.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251  # seeded by the caller
@@ -19,30 +20,38 @@ NAMES = "abcdef"
 WRAPPED = {"struct": "STRUCT<{}>", "list": "ARRAY<STRUCT<{}>>", "map": "MAP<STRING, STRUCT<{}>>"}
 INSIDE = {"struct": "", "list": "element.", "map": "value."}
 """The step from a column to the fields of its struct, in ALTER TABLE."""
+BEYOND_INT = 2**40
 
 
 @dataclass
 class Node:
-    """A field: an integer (``kind`` is ``int``), or a struct, list of structs or map of structs with ``fields``."""
+    """A field: an integer (``kind`` is ``INT`` or ``BIGINT``), or a struct, list of structs or map of structs with ``fields``."""
 
     number: int
     name: str
-    kind: str = "int"
+    kind: str = "INT"
     fields: list[Node] = field(default_factory=list)
 
     @property
     def ddl(self) -> str:
         inner = ", ".join(f"{f.name}: {f.ddl}" for f in self.fields)
-        return WRAPPED[self.kind].format(inner) if self.fields else "INT"
+        return WRAPPED[self.kind].format(inner) if self.fields else self.kind
 
-    def value(self, row: int, live: set[int]) -> Any:
-        """Its value in ``row``, of which ``live`` numbers were there, as JSON."""
-        if self.number not in live:
+    def value(self, row: int, written: Mapping[int, str]) -> Any:
+        """Its value in ``row``, which was ``written`` with these fields, as JSON."""
+        if self.number not in written:
             return None
-        if self.kind == "int":
-            return self.number * 100 + row
-        inner = {f.name: f.value(row, live) for f in self.fields}
+        if not self.fields:
+            return leaf_value(self.number, row, written)
+        inner = {f.name: f.value(row, written) for f in self.fields}
         return inner if self.kind == "struct" else [inner] if self.kind == "list" else {"x": inner}
+
+
+def leaf_value(number: int, row: int, written: Mapping[int, str]) -> int | None:
+    """The value of field ``number`` in ``row``, which was ``written`` with these fields."""
+    if number not in written:
+        return None
+    return number * 100 + row + (BEYOND_INT if written[number] == "BIGINT" else 0)
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ def paths(fields: list[Node], before: tuple[int, ...] = (), prefix: str = "") ->
     """All expressions of leaves within ``fields``."""
     for f in fields:
         at, numbers = prefix + f.name, (*before, f.number)
-        if f.kind == "int":
+        if not f.fields:
             yield Path(at, numbers)
         elif f.kind == "list":
             for p in paths(f.fields, numbers):
@@ -75,23 +84,24 @@ class MovingTable:
 
     def __init__(self, lake: Lake, rng: Random) -> None:
         self.lake, self.rng, self._made = lake, rng, 0
-        self.rows: list[set[int]] = []
-        self.fields = [self._node(name, kind) for name, kind in zip(NAMES, ("int", "int", *WRAPPED), strict=False)]
+        self.rows: list[dict[int, str]] = []
+        """The fields that each row was written with: their kinds by their numbers."""
+        self.fields = [self._node(name, kind) for name, kind in zip(NAMES, ("INT", "INT", *WRAPPED), strict=False)]
         self.fields[2].fields.append(self._node("c", "struct"))
         lake.sql(f"CREATE TABLE lake.db.t ({', '.join(f'{f.name} {f.ddl}' for f in self.fields)}) USING tamis")
         self.insert()
 
-    def _node(self, name: str, kind: str = "int") -> Node:
+    def _node(self, name: str, kind: str = "INT") -> Node:
         self._made += 1
         made = Node(self._made, name, kind)
-        made.fields = [self._node(inner) for inner in "ab"] if kind != "int" else []
+        made.fields = [self._node(inner) for inner in "ab"] if kind in WRAPPED else []
         return made
 
     def insert(self) -> None:
         """Append a row with a value in every field."""
-        live, row = self.live(), len(self.rows)
-        self.rows.append(live)
-        columns = {f.name: f.value(row, live) for f in self.fields}
+        written, row = self.kinds(self.fields), len(self.rows)
+        self.rows.append(written)
+        columns = {f.name: f.value(row, written) for f in self.fields}
         ddl = ", ".join(f"`{f.name}` {f.ddl}" for f in self.fields)
         spark = self.lake.spark
         made = spark.createDataFrame([(json.dumps(columns),)], "j STRING").selectExpr(f"from_json(j, '{ddl}') AS r")
@@ -99,24 +109,29 @@ class MovingTable:
 
     def live(self) -> set[int]:
         """The numbers of all fields that there are."""
-        return self.numbers(self.fields)
+        return set(self.kinds(self.fields))
+
+    def changed_types(self, fields: list[Node]) -> bool:
+        """Whether a field of ``fields``, as they were once, has another type now."""
+        now = self.kinds(self.fields)
+        return any(now.get(number, kind) != kind for number, kind in self.kinds(fields).items())
 
     @staticmethod
-    def numbers(fields: list[Node]) -> set[int]:
-        """The numbers of ``fields`` and of all within them."""
+    def kinds(fields: list[Node]) -> dict[int, str]:
+        """The kinds of ``fields`` and of all within them, by their numbers."""
 
-        def walk(fields: list[Node]) -> Iterator[int]:
+        def walk(fields: list[Node]) -> Iterator[tuple[int, str]]:
             for f in fields:
-                yield f.number
+                yield f.number, f.kind
                 yield from walk(f.fields)
 
-        return set(walk(fields))
+        return dict(walk(fields))
 
     def change(self) -> None:
-        """Rename, drop, add or move one field; half of the renames swap two."""
+        """Rename, drop, add, move or widen one field; half of the renames swap two."""
         siblings, prefix = self._place()
         one = self.rng.choice(siblings)
-        kind = self.rng.choice(["rename", "swap", "swap", "drop", "add", "move"])
+        kind = self.rng.choice(["rename", "swap", "swap", "drop", "add", "move", "widen"])
         free = [name for name in NAMES if name not in {f.name for f in siblings}]
         match kind:
             case "rename" if free:
@@ -134,6 +149,8 @@ class MovingTable:
                 if self._alter(f"ADD COLUMN {prefix}{made.name} INT"):
                     self._made += 1
                     siblings.append(made)
+            case "widen" if one.kind == "INT" and self._alter(f"ALTER COLUMN {prefix}{one.name} TYPE BIGINT"):
+                one.kind = "BIGINT"
             case "move" if self._alter(f"ALTER COLUMN {prefix}{one.name} FIRST"):
                 siblings.remove(one)
                 siblings.insert(0, one)
@@ -174,15 +191,21 @@ class Held:
     table: MovingTable
 
     def expected(self, path: Path) -> list[Any] | None:
-        """The values of ``path`` by row, None where a field on the way has been dropped."""
-        if not set(path.numbers) <= self.table.live():
-            return None
+        """The values of ``path`` by row, None where the DataFrame is to be fenced.
+
+        It is where a field on the way has been dropped, or where any of its fields has another type.
+        """
+        fenced = not set(path.numbers) <= self.table.live() or self.table.changed_types(self.fields)
+        return None if fenced else self.values(path)
+
+    def values(self, path: Path) -> list[Any]:
+        """The values of ``path`` by row."""
         return [
-            None if path.numbers[0] not in live else self._wrapped(path, row, live)
-            for row, live in enumerate(self.table.rows)
+            None if path.numbers[0] not in written else self._wrapped(path, row, written)
+            for row, written in enumerate(self.table.rows)
         ]
 
     @staticmethod
-    def _wrapped(path: Path, row: int, live: set[int]) -> Any:
-        value = path.numbers[-1] * 100 + row if path.numbers[-1] in live else None
+    def _wrapped(path: Path, row: int, written: Mapping[int, str]) -> Any:
+        value = leaf_value(path.numbers[-1], row, written)
         return [value] if path.array else value

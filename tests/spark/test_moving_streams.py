@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from tests.spark.conftest import Lake
-from tests.spark.moving_names import Held, MovingTable, paths
+from tests.spark.moving_names import Held, MovingTable, Node, paths
 from tests.spark.moving_names import Path as FieldPath
 
 pytestmark = pytest.mark.spark
@@ -40,14 +41,23 @@ class Followed:
         fenced = self._read()
         if fenced is not None and not ("FENCED_" in fenced and self._may_be_fenced()):
             return f"{self}: {fenced}, not to be fenced"
+        came = range(self._done, len(self.held.table.rows))
         if fenced is None:
             if self._must_be_fenced():
                 return f"{self}: not fenced"
-            self.expected += self._rows(range(self._done, len(self.held.table.rows)))
+            self.expected += self._rows(came)
+        else:  # the query ran on by itself until the change
+            earlier = self._rows([row for row in came if self._is_earlier(row)])
+            self.expected += earlier[: max(0, len(self.seen) - len(self.expected))]
         self._done = len(self.held.table.rows)
         self.over = fenced is not None
         right = sorted(self.seen, key=str) == sorted(self.expected, key=str)
         return None if right else f"{self}: {self.seen}, not {self.expected}"
+
+    def _is_earlier(self, row: int) -> bool:
+        """Whether ``row`` was written when all fields of the stream's columns were as the stream knows them."""
+        written = self.held.table.rows[row]
+        return all(written.get(number) == kind for number, kind in MovingTable.kinds(self._columns()).items())
 
     def stop(self) -> None:
         """Stop the query; ``follow`` starts it again from its checkpoint, with the same DataFrame."""
@@ -74,22 +84,21 @@ class Followed:
 
     def _must_be_fenced(self) -> bool:
         came = self._done < len(self.held.table.rows)
-        return came and not all(set(p.numbers) <= self.held.table.live() for p in self._all())
+        gone = not all(set(p.numbers) <= self.held.table.live() for p in self._all())
+        return came and (gone or self.held.table.changed_types(self._columns()))
 
     def _may_be_fenced(self) -> bool:
-        """Whether any field is gone that its columns had: a stream reads whole columns."""
+        """Whether any field of its columns is gone or has another type, since a stream reads whole columns."""
+        gone = not set(MovingTable.kinds(self._columns())) <= self.held.table.live()
+        return gone or self.held.table.changed_types(self._columns())
+
+    def _columns(self) -> list[Node]:
         read = {p.numbers[0] for p in self._all()}
-        had = MovingTable.numbers([f for f in self.held.fields if f.number in read])
-        return not had <= self.held.table.live()
+        return [f for f in self.held.fields if f.number in read]
 
-    def _rows(self, rows: range) -> list[tuple[Any, ...]]:
-        def values(p: FieldPath) -> list[Any]:
-            found = self.held.expected(p)
-            assert found is not None
-            return found
-
-        kept = [row for row in rows if not self.tested or values(self.tested)[row] is not None]
-        columns = [values(p) for p in self.chosen]
+    def _rows(self, rows: Iterable[int]) -> list[tuple[Any, ...]]:
+        kept = [row for row in rows if not self.tested or self.held.values(self.tested)[row] is not None]
+        columns = [self.held.values(p) for p in self.chosen]
         return [tuple(column[row] for column in columns) for row in kept]
 
     def __repr__(self) -> str:
