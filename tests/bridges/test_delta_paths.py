@@ -41,3 +41,31 @@ def test_absolute_paths_below_the_root_are_its_own_and_others_may_be_allowed(tmp
 def test_escapes_in_paths_are_decoded_once() -> None:
     paths = pa.array(["a%20b", "a%2520b", "%c3%BC", "plain", "100%"])
     assert percent_decoded(paths).to_pylist() == ["a b", "a%20b", "ü", "plain", "100%"]
+
+
+@pytest.mark.parametrize(("second", "expected"), [("remove", []), ("add", [1, 2])])
+def test_a_path_that_is_escaped_in_two_ways_is_one_file(tmp_path: Path, second: str, expected: list[int]) -> None:
+    """deltalake escapes a path that it removes in its own way. A table that follows and one that is adopted later agree."""
+    source = tmp_path / "source"
+    added = logs.add(source, "p=é/a.parquet", pa.table({"id": [1, 2]}), {})
+    logs.create(source, [logs.field("id", "long")], [added])
+    followed = tamis.adopt(source, tmp_path / "followed", follow=True)
+    escaped = "p=%c3%A9/a.parquet"
+    logs.commit(source, 1, [logs.remove(escaped) if second == "remove" else {"add": {**added["add"], "path": escaped}}])
+    followed.sync()
+    for table in (followed, tamis.adopt(source, tmp_path / "later")):
+        assert sorted(table.scan().to_arrow()["id"].to_pylist()) == expected
+
+
+def test_a_damaged_escape_names_no_file(tmp_path: Path) -> None:
+    """A removed path whose escapes are no text concerns no file that is there."""
+    added = logs.add(tmp_path, "a.parquet", pa.table({"id": [1]}), {})
+    logs.create(tmp_path, [logs.field("id", "long")], [added, logs.remove("%FF.parquet")])
+    assert live_rows(read_delta(str(tmp_path)))["id"].to_pylist() == [1]
+
+
+def test_a_path_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    added = logs.add(tmp_path, "a.parquet", pa.table({"id": [1]}), {})["add"]
+    logs.create(tmp_path, [logs.field("id", "long")], [{"add": {**added, "path": "%FF.parquet"}}])
+    with pytest.raises(tamis.errors.InvalidInput, match="SOURCE_PATH"):
+        read_delta(str(tmp_path))

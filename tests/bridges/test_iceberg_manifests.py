@@ -123,3 +123,13 @@ def format_1(folder: Path, spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC) -
         NestedField(1, "k", LongType()), NestedField(2, "p", StringType()), NestedField(3, "q", StringType())
     )
     return ice.catalog(folder).create_table("n.t", schema, partition_spec=spec, properties={"format-version": "1"})
+
+
+def test_a_codec_without_its_package_is_named(tmp_path: Path) -> None:
+    """The tests' environment has no package for Zstandard, which PyIceberg brings for itself."""
+    catalog = ice.catalog(tmp_path)
+    compressed = {"write.avro.compression-codec": "zstd"}
+    table = catalog.create_table("n.t", pa.schema([("id", pa.int64())]), properties=compressed)
+    table.append(pa.table({"id": [1, 2]}))
+    with pytest.raises(tamis.errors.InvalidInput, match=r"MISSING_PACKAGE.*fastavro\[zstandard\]"):
+        tamis.adopt(table.metadata_location, tmp_path / "adopted")

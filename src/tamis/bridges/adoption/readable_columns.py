@@ -38,7 +38,7 @@ def check_schema(schema: Schema) -> None:
                 f"Column {schema.path_text(field)!r} is a VARIANT, which other writers may store in pieces.",
                 code="UNSUPPORTED_TYPE",
                 name=schema.path_text(field),
-                remedy='Copy the rows instead (mode="copy").',
+                remedy="Read the source by Spark, and append its rows to a table.",
             )
 
 

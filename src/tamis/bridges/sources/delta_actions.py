@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from tamis.bridges.sources.foreign_paths import percent_decoded_bytes
 from tamis.errors import CorruptData
 from tamis.storage.object_store.store import Store
 
@@ -117,12 +118,15 @@ def _fields(column: pa.ChunkedArray, wanted: pa.Schema) -> list[pa.Array]:
 
 
 def file_keys(files: pa.Table) -> pa.Array:
-    """Return what identifies a logical file: its path and its deletion vector."""
+    """Return what identifies a logical file: its path and its deletion vector.
+
+    Paths are compared decoded, since writers escape the same path in different ways.
+    """
     vector = files["deletionVector"]
     kind, place, offset = (pc.struct_field(vector, name) for name in ("storageType", "pathOrInlineDv", "offset"))
     where = pc.fill_null(pc.binary_join_element_wise("@", offset.cast(pa.string()), ""), "")
     named = pc.fill_null(pc.binary_join_element_wise(kind, place, where, ""), "")
-    keys = pc.binary_join_element_wise(files["path"], named, "\n")
+    keys = pc.binary_join_element_wise(percent_decoded_bytes(files["path"]), named.cast(pa.binary()), b"\n")
     return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
 
 
@@ -143,15 +147,16 @@ def live_files(actions: Sequence[Actions]) -> pa.Table:
 
 def _concatenated(arrays: Iterable[pa.Array]) -> pa.Array:
     chunks = [c for a in arrays for c in (a.chunks if isinstance(a, pa.ChunkedArray) else [a])]
-    return pa.concat_arrays([c.cast(pa.large_string()) for c in chunks])
+    return pa.concat_arrays([c.cast(pa.large_binary()) for c in chunks])
 
 
 def check_paths_once(files: pa.Table, url: str) -> None:
     """Raise ``CorruptData`` (``DELTA_FILE_TWICE``) if a file is live under two deletion vectors."""
-    if len(pc.unique(files["path"])) == len(files):
+    paths = percent_decoded_bytes(files["path"]).combine_chunks()
+    if len(pc.unique(paths)) == len(files):
         return
-    counts = pc.value_counts(files["path"].combine_chunks())
-    twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")[0].as_py()
+    counts = pc.value_counts(paths)
+    twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")[0].as_py().decode(errors="replace")
     raise CorruptData(
         f"The log of {url} has the file {twice} twice, under different deletion vectors.",
         code="DELTA_FILE_TWICE",

@@ -34,12 +34,13 @@ class Root:
     def resolve_all(self, paths: pa.Array, *, encoded: bool) -> pa.Array:
         """Return decoded paths below the root, and URLs of files elsewhere.
 
-        Raises ``InvalidInput`` (``OUTSIDE_SOURCE``) for what lies outside the root and is not allowed to.
+        Raises ``InvalidInput`` (``OUTSIDE_SOURCE``) for what lies outside the root and is not allowed to, and
+        (``SOURCE_PATH``) for escapes of bytes that are not UTF-8.
         """
         absolute = pc.match_substring_regex(paths, _ABSOLUTE)
         if encoded:
             # a plain path with a slash in front is encoded, too; both are URI references
-            paths = percent_decoded(paths)
+            paths = self._decoded(paths)
         if pc.any(absolute).as_py():
             paths = pc.if_else(absolute, self._relative(paths), paths)
             still = pc.match_substring_regex(paths, _ABSOLUTE)
@@ -57,6 +58,17 @@ class Root:
                 remedy="Adopt the table that the file belongs to, or copy the rows with Spark.",
             )
         return paths
+
+    def _decoded(self, paths: pa.Array) -> pa.Array:
+        try:
+            return percent_decoded(paths)
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(
+                f"The table at {self.store.url} names a file whose path is not UTF-8.",
+                code="SOURCE_PATH",
+                name=self.store.url,
+                remedy="Rename the file and write its path anew, or copy the rows with Spark.",
+            ) from error
 
     def opened(self, place: str) -> tuple[Store, str]:
         """Return the store of a resolved path, and the path in it."""
@@ -86,11 +98,16 @@ def source_root(place: str, options: Mapping[str, Any] | None, *, outside: bool)
 
 def percent_decoded(paths: pa.Array) -> pa.Array:
     """Decode the escapes of URIs, for all paths at once."""
+    return percent_decoded_bytes(paths).cast(pa.string())
+
+
+def percent_decoded_bytes(paths: pa.Array) -> pa.Array:
+    """Decode the escapes of URIs to bytes, which a damaged path need not make text of."""
     if not pc.any(pc.match_substring(paths, "%")).as_py():
-        return paths
+        return paths.cast(pa.binary())
     text = "\n".join(pc.unique(paths).to_pylist())
     raw = paths.cast(pa.binary())
     for escape in sorted({e.upper() for e in _ESCAPE.findall(text)}, key=lambda e: e == "%25"):  # the sign itself last
         for form in {escape, escape.lower(), escape[:2] + escape[2:].lower(), escape[:2].lower() + escape[2:]}:
             raw = pc.replace_substring(raw, form.encode(), bytes([int(escape[1:], 16)]))
-    return raw.cast(pa.string())
+    return raw

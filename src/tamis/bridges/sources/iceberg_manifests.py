@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import math
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -152,7 +153,21 @@ def _avro(root: Root, name: str) -> _Avro:
     except TamisError:
         raise
     except Exception as error:  # whatever a decoder of damaged bytes raises
+        codec = _missing_codec(error)
+        if codec is not None:
+            raise InvalidInput(
+                f"{name} of an Iceberg table is compressed by {codec}, for which a package is not installed.",
+                code="MISSING_PACKAGE",
+                name=codec,
+                remedy=f"Install it: pip install 'fastavro[{codec}]'.",
+            ) from error
         raise metadata_damaged(name, f"{type(error).__name__}: {error}") from error
+
+
+def _missing_codec(error: Exception) -> str | None:
+    """Return the codec that fastavro supports but lacks a package for, or None."""
+    found = re.match(r"(\w+) codec is supported but you need to install", str(error))
+    return found[1] if found else None
 
 
 def _partition_ids(schema: Mapping[str, Any]) -> dict[str, int]:

@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 _FINAL = {"PART_MISSING", "TRUNCATED", "SOURCE_CHANGED"}
 """Errors that another read does not fix, because they were already retried."""
+_NAMED = {"PART_MISSING", "PART_REPLACED", "SOURCE_CHANGED"}
+"""Errors that already say which part it is, and why."""
 
 
 def read_twice(read: Callable[[], T], source: PartSource) -> T:
@@ -92,6 +94,11 @@ class PartSource:
             return
         self.check_listed()
 
+    def _check_still_unchanged(self) -> None:
+        """Check again after a read, where that takes no request: each read opens the file anew, by its path."""
+        if not self.remote:
+            self.check_unchanged()
+
     def check_listed(self) -> None:
         """Raise ``CorruptData`` (``SOURCE_CHANGED``) if the store names another state of the file than its part."""
         ref = self.ref
@@ -113,7 +120,7 @@ class PartSource:
         except NotFound as error:
             raise missing_part(self.ref) from error
         except CorruptData as error:
-            if error.code == "PART_REPLACED":
+            if error.code in _NAMED:
                 raise
             if error.code == "OBJECT_CHANGED":
                 raise corrupt_part(self.ref, "has changed since it was adopted", "SOURCE_CHANGED") from error
@@ -167,9 +174,11 @@ class PartSource:
             return list(self._store.views(self.ref.path, ranges, gap=0, etag=self.ref.etag, targets=targets))
 
         try:
-            return read()
+            views = read()
         except CorruptData:  # a short response, or a short object
-            return read()
+            views = read()
+        self._check_still_unchanged()
+        return views
 
     def forget(self) -> None:
         """Ask the store for every byte again from now on."""

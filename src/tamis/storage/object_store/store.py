@@ -200,14 +200,26 @@ class Store:
         targets: Mapping[tuple[int, int], memoryview],
     ) -> list[memoryview]:
         if etag is not None:
-            (start, length), *rest = spans
-            options = {"range": (start, start + length), "if_match": etag}
-            first = memoryview(obstore.get(store, key, options=options).bytes())
-            return [first, *(self._fetched(store, key, rest, None, targets) if rest else ())]
+            return self._fetched_by_etag(store, key, spans, etag)
         if self.location.scheme == "file" and readable_here(key, spans):
             return read_here(f"{self.location.path}/{key}", spans, targets)
         starts, lengths = [s for s, _ in spans], [n for _, n in spans]
         return [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)]
+
+    def _fetched_by_etag(self, store: Any, key: str, spans: Sequence[tuple[int, int]], etag: str) -> list[memoryview]:
+        """Fetch the spans of an object in the state ``etag``.
+
+        Only single requests can name the state. The last one does, after all others: an object that was replaced
+        in between does not return to its former state.
+        """
+        (start, length), options = spans[-1], {"if_match": etag}
+        try:
+            others = self._fetched(store, key, spans[:-1], None, _NO_TARGETS) if len(spans) > 1 else []
+        except Exception:
+            obstore.get(store, key, options=options | {"head": True})  # fails if that is the reason
+            raise
+        last = obstore.get(store, key, options=options | {"range": (start, start + length)}).bytes()
+        return [*others, memoryview(last)]
 
     def size(self, path: str) -> int:
         """Return the object's size in bytes."""
