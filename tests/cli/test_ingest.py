@@ -103,26 +103,28 @@ def test_a_call_killed_after_its_commit_does_not_repeat_it(
     assert rows(table) == [(0, "x"), (1, "x")]
 
 
+@pytest.mark.parametrize("moment", ["spark_session", "load_files"])
 @pytest.mark.parametrize("filled", [False, True])
 def test_two_calls_at_once_take_no_file_twice(
-    spark: Any, filled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, filled: bool, moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other call commits while this one has read its files and not yet committed, the table's first schema or a further epoch."""
+    """The other call commits, the table's first schema or a further epoch, while this one starts Spark or has read its files."""
     inbox, table = tmp_path / "inbox", tmp_path / "t"
     if filled:
         csv(inbox, "0.csv", "0,x")
         ingest.ingest_folder(str(table), str(inbox))
     csv(inbox, "a.csv", "1,x")
     between: list[bool] = []
+    plain = getattr(ingest, moment)
 
     def slow(*arguments: Any) -> Any:
-        df = load_files(*arguments)
+        found = plain(*arguments)
         if not between:
             between.append(True)
             assert ingest.ingest_folder(str(table), str(inbox))["rows"] == 1
-        return df
+        return found
 
-    monkeypatch.setattr(ingest, "load_files", slow)
+    monkeypatch.setattr(ingest, moment, slow)
     assert ingest.ingest_folder(str(table), str(inbox))["rows"] == 0
     assert rows(table) == [(0, "x"), (1, "x")][not filled :]
 

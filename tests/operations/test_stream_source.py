@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
+from tamis.engine.operations.streaming import stream_source
 from tamis.engine.operations.streaming.stream_source import Follower, Position
-from tamis.errors import InvalidInput, NotFound, TamisError
+from tamis.errors import InvalidInput, NotFound, SchemaFenced, TamisError
+from tamis.storage.object_store.object_cache import CACHE
 from tests.operations.making import filled, rows
 
 
@@ -118,3 +123,48 @@ def test_what_cannot_be() -> None:
     with pytest.raises(TamisError) as gone:
         paths_between(follower, Position("f" * 32, 1), Position("f" * 32, 2))
     assert gone.value.code == "TABLE_REPLACED"
+
+
+@pytest.mark.parametrize("fresh", [False, True], ids=["this process", "another"])
+@pytest.mark.parametrize("regrown", range(5))
+@pytest.mark.parametrize(("limit", "run"), [(None, 64), (3, 64), (6, 64), (3, 1), (6, 2)])
+def test_a_log_that_is_put_back_from_a_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None, run: int, regrown: int, fresh: bool
+) -> None:
+    """A position after lost versions is refused, however many versions there are again; one before them goes on."""
+    monkeypatch.setattr(stream_source, "RUN_VERSIONS", run)
+    of = tamis.create(tmp_path / "t", rows(0, 1).schema, properties={"tamis.write.part_bytes": "20k"})
+    of.append(rows(0, 2))
+    shutil.copytree(of.path, tmp_path / "backup")
+    follower = Follower(of.store)
+    start = follower.begin(0)
+    before = follower.advance(start)
+    for i in range(3):
+        of.append(rows(10_000 * i, 140_000))
+    after = follower.advance(start, max_parts=limit)
+    assert bool(after.index) == (limit is not None)
+    regrowing = tamis.open(tmp_path / "backup")
+    for i in range(regrown):
+        regrowing.append(rows(1000 * i, 2))
+    shutil.rmtree(of.path)
+    shutil.copytree(tmp_path / "backup", of.path)
+    if fresh:  # else the cache holds lost commits
+        CACHE.clear()
+    assert len(paths_between(follower, before, follower.advance(before))) == regrown
+    for attempt in (lambda: follower.advance(after), lambda: follower.ranges(start, after)):
+        with pytest.raises(SchemaFenced) as caught:
+            attempt()
+        assert caught.value.code == "TABLE_REPLACED"
+
+
+def test_positions_of_older_checkpoints_name_no_commit() -> None:
+    of = filled(3)
+    follower = Follower(of.store)
+    held = {"index": 0, "table_id": of.snapshot.head.table_id, "version": 2, "whole": False}
+    start = Position.from_json(json.dumps(held))
+    assert start.after is None
+    assert len(paths_between(follower, start, follower.advance(start))) == 2
+    with pytest.raises(SchemaFenced, match="TABLE_REPLACED"):
+        follower.advance(replace(start, version=5))
+    idle = replace(follower.end(), after=None)
+    assert follower.advance(idle).to_json() == idle.to_json(), "an idle stream makes no micro-batch"

@@ -7,10 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from tests.spark.capabilities import reads_newest
 from tests.spark.conftest import Lake
 
 import tamis
+from tamis.spark.catalog.catalog import Catalog
 from tamis.spark.write import row_change_job, spark_write
 
 pytestmark = pytest.mark.spark
@@ -130,6 +132,50 @@ def test_what_a_subquery_reads_counts(
     monkeypatch.setattr("tamis.spark.write.row_level_operations.commit_changes", after_a_commit)
     lake.refused(statement, "CONFLICT_READ")
     assert seen == [table.refresh().version]
+
+
+AVERAGE = "(SELECT avg(k) FROM lake.db.t)"
+BESIDE = {
+    "delete": (f"DELETE FROM lake.db.t WHERE k > {AVERAGE}", [0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 50]),
+    "update": (f"UPDATE lake.db.t SET k = -k WHERE k > {AVERAGE}", [0, 1, 2, 3, 4, -50], [0, 1, 2, 3, 4, 50, -90, -91]),
+    "merge": (
+        "MERGE INTO lake.db.t t USING (SELECT avg(k) AS a FROM lake.db.t) s ON t.k > s.a WHEN MATCHED THEN DELETE",
+        [0, 1, 2, 3, 4],
+        [0, 1, 2, 3, 4, 50],
+    ),
+}
+
+
+@pytest.mark.parametrize("load", range(4))
+@pytest.mark.parametrize("verb", BESIDE)
+def test_a_commit_while_a_statement_is_analyzed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, verb: str, load: int
+) -> None:
+    """Spark loads the table for the target and for the subquery: between two loads, keys are added of which some would match.
+
+    The rows are those of one order of the two, or the statement fails; it does not succeed without an effect.
+    """
+    table, (statement, first, last) = made(lake), BESIDE[verb]
+    plain, loads = Catalog.open, [0]
+
+    def opened(*args: Any, **options: Any) -> Any:
+        found = plain(*args, **options)
+        loads[0] += 1
+        if loads[0] == load + 1:
+            tamis.open(table.path).append(rows([90, 91], 1))
+        return found
+
+    monkeypatch.setattr(Catalog, "open", opened)
+    outcomes = [sorted([*first, 90, 91]), sorted(last)]
+    try:
+        lake.sql(statement)
+    except PySparkException as error:
+        if error.getCondition() != "CONFLICT_READ":
+            raise
+        outcomes = [[0, 1, 2, 3, 4, 50, 90, 91]]
+    if loads[0] <= load:
+        outcomes.append(sorted(first))
+    assert sorted(table.refresh().scan().to_arrow()["k"].to_pylist()) in outcomes
 
 
 def test_a_subquery_of_another_version_or_table_does_not(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -168,16 +169,38 @@ def test_a_writer_means_the_columns_of_its_table(three: Lake, tmp_path: Path) ->
     assert sorted(zip(found["v"].to_pylist(), found["id"].to_pylist(), strict=True)) == [(0, 0), (1, 10), (2, 20)]
 
 
-def test_a_second_frame_of_one_batch_is_refused(three: Lake, tmp_path: Path) -> None:
+@pytest.mark.parametrize("writers", ["one", "one for each frame"])
+def test_a_second_frame_of_one_batch_is_refused(three: Lake, tmp_path: Path, writers: str) -> None:
+    """Also when the query is started again, with the first frame in the table: the second would be lost for good."""
     copy = tamis.create(tmp_path / "copy", pa.schema([("id", pa.int32()), ("v", pa.int32())]))
     write = copy.stream_writer()
 
     def both(df: Any, epoch: int) -> None:
-        write(df.where("id = 0"), epoch)
-        write(df.where("id > 0"), epoch)
+        for where in ("id = 0", "id > 0"):
+            writer = write if writers == "one" else tamis.open(tmp_path / "copy").stream_writer()
+            writer(df.where(where), epoch)
 
-    with pytest.raises(StreamingQueryException, match="EPOCH_TWICE"):
-        written(three, both, tmp_path / "c")
+    for _ in range(3):
+        with pytest.raises(StreamingQueryException, match="EPOCH_TWICE"):
+            written(three, both, tmp_path / "c")
+    written(three, write, tmp_path / "d")
+    found = tamis.open(tmp_path / "copy").scan().to_arrow()["id"].to_pylist()
+    assert sorted(found) == [0, 0, 1, 2], "another query writes each batch once"
+
+
+def test_a_source_that_is_put_back_from_a_backup_ends_a_stream(three: Lake, tmp_path: Path) -> None:
+    """Versions that the stream read are gone, and later those of their numbers are others."""
+    source, backup = three.folder / "db" / "t", tmp_path / "backup"
+    shutil.copytree(source, backup)
+    for i in (3, 4):
+        three.sql(f"INSERT INTO lake.db.t VALUES ({i}, {i * 10})")
+    assert len(rows(batches(three, tmp_path / "c"))) == 5
+    shutil.rmtree(source)
+    shutil.copytree(backup, source)
+    for i in (13, 14, 15):
+        with pytest.raises(StreamingQueryException, match="TABLE_REPLACED"):
+            batches(three, tmp_path / "c")
+        three.sql(f"INSERT INTO lake.db.t VALUES ({i}, 0)")
 
 
 @pytest.mark.parametrize("option", ["ignoreDeletes", "skipChangeCommits"])

@@ -72,23 +72,26 @@ def ingest_folder(
         spark_session() as spark,
         progress_bar(f"Ingesting {len(new):,} files by Spark", sum(f.size for f in new)) as advance,
     ):
-        while new:
+        # Spark took seconds to start, in which another call may have committed.
+        while new := _new(files, ledger := _ledger(table, query)):
             batch = Batch(source, chosen, next(commit_batches(new, batch_bytes)), partitions, read_options or {})
-            rows = _append(spark, table, query, batch)
+            rows = _append(spark, table, query, batch, ledger.epoch + 1)
             if rows is not None:
                 done["files"] += len(batch.files)
                 done["rows"] += rows
                 done["commits"] += 1
                 advance(sum(f.size for f in batch.files), f"{done['files']:,} files, {done['rows']:,} rows")
-            new = _new(files, _ledger(table, query))
-    return {**done, "version": table.version}
+    return {**done, "version": table.refresh().version}
 
 
-def _append(spark: Any, table: Table, query: str, batch: Batch) -> int | None:
-    """Commit one batch; return its number of rows, or None if another call committed in its place."""
+def _append(spark: Any, table: Table, query: str, batch: Batch, epoch: int) -> int | None:
+    """Commit one batch; return its number of rows, or None if another call committed in its place.
+
+    ``epoch`` is the one after those of the ledger in which the batch's files were missing.
+    """
     from tamis.spark.write.insert_by_path import append
 
-    epoch, mine = _ledger(table, query).epoch + 1, new_id()
+    mine = new_id()
     names = [f.name for f in batch.files]
     parameters = {"source": str(batch.folder), "format": batch.file_format, "files": names, "batch": mine}
     rows = load_files(spark, table.refresh(), batch)

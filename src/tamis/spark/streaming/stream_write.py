@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from tamis.engine.operations import Result
@@ -14,6 +15,9 @@ from tamis.table import Table
 _RUN = "spark.jobGroup.id"
 """The local property in which Spark keeps the id of the run of a query: another one after each restart."""
 
+_LAST: dict[tuple[str, str], tuple[str, int, weakref.ref[Any]]] = {}
+"""By table and query: the run, the epoch and the DataFrame of the last call, whichever writer it was of."""
+
 
 class StreamWriter:
     """Function of a DataFrame and its epoch. ``last`` is the result of the last call."""
@@ -21,8 +25,6 @@ class StreamWriter:
     def __init__(self, table: Table, query: str | None = None) -> None:
         self._table = table
         self._query = query
-        self._appended: tuple[str | None, int, Any] | None = None
-        """The run, the epoch and the DataFrame of the last call that appended rows."""
         self.last: Result | None = None
 
     def __call__(self, df: Any, epoch: int) -> None:
@@ -31,22 +33,39 @@ class StreamWriter:
         Raises what an append raises, and ``InvalidInput`` (``EPOCH_TWICE``) for another DataFrame of the same
         micro-batch. Spark then stops the query and repeats the batch when it is started again.
         """
-        run = df.sparkSession.sparkContext.getLocalProperty(_RUN)
-        last_run, last_epoch, last = self._appended or (None, -1, None)
-        if run is not None and (run, epoch) == (last_run, last_epoch) and df is not last:
+        query = self._query or query_of(df)
+        if _is_second(df, (self._table.store.url, query), epoch):
             raise InvalidInput(
                 f"Micro-batch {epoch} was written already: the table takes one DataFrame of each.",
                 code="EPOCH_TWICE",
                 name="epoch",
-                remedy="Write the union of the DataFrames, or give each a writer: stream_writer(query='…').",
+                remedy="Give the other DataFrame a writer of its own: stream_writer(query='…'). A union would not bring "
+                "the rows that this micro-batch lacks.",
             )
 
         def appended(_: Snapshot, operation: Operation) -> Result:
-            made = append(self._table, df, operation)
-            self._appended = run, epoch, df
-            return made
+            return append(self._table, df, operation)
 
-        self.last = append_epoch(self._table.store, self._query or query_of(df), epoch, appended)
+        self.last = append_epoch(self._table.store, query, epoch, appended)
+        _remember(df, (self._table.store.url, query), epoch)
 
     def __repr__(self) -> str:
         return f"StreamWriter({self._table.store.url!r}, query={self._query!r})"
+
+
+def _is_second(df: Any, key: tuple[str, str], epoch: int) -> bool:
+    """Whether another DataFrame of the same micro-batch was written, or was found to be in the table."""
+    run = _run_of(df)
+    last_run, last_epoch, last = _LAST.get(key, (None, -1, None))
+    return run is not None and (run, epoch) == (last_run, last_epoch) and last is not None and last() is not df
+
+
+def _remember(df: Any, key: tuple[str, str], epoch: int) -> None:
+    run = _run_of(df)
+    if run is not None:
+        _LAST[key] = run, epoch, weakref.ref(df)
+
+
+def _run_of(df: Any) -> str | None:
+    found = df.sparkSession.sparkContext.getLocalProperty(_RUN)
+    return None if found is None else str(found)

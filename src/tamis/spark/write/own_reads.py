@@ -100,11 +100,13 @@ def _versions_of(tables: Sequence[LoadedTable], scans: Sequence[Scan]) -> list[i
 
 
 def _check_versions(read: Sequence[int], store: Store, snapshot: Snapshot) -> None:
-    """Raise ``Conflict`` if rows have changed between one of the versions ``read`` and ``snapshot``."""
-    oldest = min(read, default=snapshot.version)
-    if oldest >= snapshot.version:
-        return
-    for commit in read_commits(store, range(oldest + 1, snapshot.version + 1), snapshot.head.table_id):
+    """Raise ``Conflict`` if rows have changed between two of the versions ``read`` and ``snapshot``.
+
+    A commit that lands while Spark analyzes a statement can be in the table of a subquery, and not in the target.
+    """
+    versions = [*read, snapshot.version]
+    oldest, newest = min(versions), max(versions)
+    for commit in read_commits(store, range(oldest + 1, newest + 1), snapshot.head.table_id):
         if commit.data_change:
             raise Conflict(
                 f"The rows to write depend on version {oldest} of the table, and version {commit.version} "

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -35,12 +35,17 @@ from tamis.world import world
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The next part to read: number ``index`` of those ``version`` added (``whole``: of all its parts)."""
+    """The next part to read: number ``index`` of those ``version`` added (``whole``: of all its parts).
+
+    ``after`` is the ``operation_id`` of the newest commit that was read, of which there may be more to read: of
+    ``version`` itself if it was begun, else of the one before it. None if unknown, as in older checkpoints.
+    """
 
     table_id: str
     version: int
     index: int = 0
     whole: bool = False
+    after: str | None = field(default=None, compare=False)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -62,6 +67,14 @@ class Position:
     def order(self) -> tuple[int, int]:
         return self.version, self.index
 
+    def follows(self, commit: Commit) -> bool:
+        """Whether the log still has what was read, by its ``commit`` at ``version``."""
+        return _may_equal(self.after, commit.operation_id if self.whole or self.index else commit.parent)
+
+
+def _may_equal(one: str | None, other: str | None) -> bool:
+    return None in (one, other) or one == other
+
 
 RUN_VERSIONS = SIZES.stream_run_versions
 """Number of versions of which a stream looks at one snapshot. Runs end at its multiples."""
@@ -74,13 +87,13 @@ Wanted = Callable[[PartRange], Bools]
 class Run:
     """The parts that a stream returns of consecutive versions, all of which are in one snapshot.
 
-    ``added`` are the versions that added them, in order; None: all parts of the snapshot.
+    ``commits`` are those that added them, in order; None: all parts of the snapshot.
     """
 
-    def __init__(self, snapshot: Snapshot, schemas: tuple[Schema, ...], added: list[int] | None) -> None:
-        self._snapshot, self._schemas = snapshot, schemas
+    def __init__(self, snapshot: Snapshot, schemas: tuple[Schema, ...], commits: list[Commit] | None) -> None:
+        self._snapshot, self._schemas, self._commits = snapshot, schemas, commits
         self._table_id = snapshot.head.table_id
-        self._added = None if added is None else np.array(added, dtype=np.int64)
+        self._added = None if commits is None else np.array([c.version for c in commits], dtype=np.int64)
 
     @cached_property
     def _starts(self) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -104,10 +117,12 @@ class Run:
 
     def position(self, ordinal: int) -> Position:
         """Inverse of ``ordinal``, for a part of this run."""
-        if self._added is None:
-            return Position(self._table_id, self._snapshot.version, ordinal, whole=True)
+        if self._commits is None:
+            operation = self._snapshot.commit.operation_id
+            return Position(self._table_id, self._snapshot.version, ordinal, whole=True, after=operation)
         row = int(np.searchsorted(self._starts, ordinal, side="right")) - 1
-        return Position(self._table_id, int(self._added[row]), ordinal - int(self._starts[row]))
+        commit, index = self._commits[row], ordinal - int(self._starts[row])
+        return Position(self._table_id, commit.version, index, after=commit.operation_id if index else commit.parent)
 
     def between(self, first: int, end: int | None = None) -> PartRange:
         """Return the parts from one ordinal to another, or to the end of the run."""
@@ -142,7 +157,7 @@ class Follower:
             if version > latest.version and timestamp_micros > world().now_micros():
                 raise _in_the_future()  # a position holds no time: commits until then would be read
         if version is None:
-            return Position(table_id, latest.version, whole=True)
+            return Position(table_id, latest.version, whole=True, after=latest.commit.operation_id)
         if version > latest.version + 1 or version < 0:
             raise NotFound(
                 f"The table {self._store.url} has no version {version}.",
@@ -156,7 +171,7 @@ class Follower:
     def end(self) -> Position:
         """Return the position after everything present now."""
         latest = load(self._store)
-        return Position(latest.head.table_id, latest.version + 1)
+        return Position(latest.head.table_id, latest.version + 1, after=latest.commit.operation_id)
 
     def advance(
         self,
@@ -171,11 +186,14 @@ class Follower:
 
         ``max_parts`` and ``max_bytes`` limit the range, but it contains at least one part if there is any. Only
         the parts that ``wanted`` selects count, so a range also contains all parts before the next wanted one.
+        Raises ``SchemaFenced`` (``TABLE_REPLACED``) if the table no longer has what was read.
         """
         last = self.end() if until is None else until
         if last.table_id != start.table_id:
             raise _replaced(self._store)
         if start.version >= last.version:
+            if start.version > last.version or not _may_equal(start.after, last.after):
+                raise _history_lost(self._store, start)
             return start
         parts, size = 0, 0
         for run in self._runs(start, last.version):
@@ -195,7 +213,7 @@ class Follower:
             if over.any():
                 return run.position(first + int(counted[np.argmax(over)]))
             parts, size = parts + len(counted), int(total[-1]) if len(total) else size
-        return Position(start.table_id, last.version)
+        return Position(start.table_id, last.version, after=last.after)
 
     def parts(self, start: Position, end: Position) -> PartRefs:
         """Return the parts from ``start`` (inclusive) to ``end`` (exclusive)."""
@@ -205,16 +223,17 @@ class Follower:
     def ranges(self, start: Position, end: Position) -> list[PartRange]:
         """Return the parts from ``start`` (inclusive) to ``end`` (exclusive), in few ranges; at least one.
 
-        Raises ``InvalidInput`` (``BAD_OFFSET``) if the start is after the end.
+        Raises ``InvalidInput`` (``BAD_OFFSET``) if the start is after the end, and ``SchemaFenced``
+        (``TABLE_REPLACED``) if the table no longer has what was read.
         """
         if start.order > end.order or (start.order == end.order and start.whole != end.whole):
             raise _start_after_end(start, end)
         stop = end.version + (1 if end.index else 0)
-        found = [run.between(run.ordinal(start), run.ordinal(end)) for run in self._runs(start, stop)]
+        found = [run.between(run.ordinal(start), run.ordinal(end)) for run in self._runs(start, stop, end)]
         return found or [PartRange(load(self._store), 0, 0)]
 
-    def _runs(self, start: Position, stop: int) -> Iterator[Run]:
-        """Yield what the versions from ``start`` on add, up to ``stop`` (exclusive).
+    def _runs(self, start: Position, stop: int, end: Position | None = None) -> Iterator[Run]:
+        """Yield what the versions from ``start`` on add, up to ``stop`` (exclusive), which is where ``end`` lies.
 
         A commit that removes or moves rows ends a run, since later snapshots may lack what was added before.
         It is an error only once the run before it has been yielded.
@@ -222,6 +241,8 @@ class Follower:
         newest = load(self._store)
         if newest.head.table_id != start.table_id:
             raise _replaced(self._store)
+        if end is not None and stop > newest.version + 1:
+            raise _history_lost(self._store, end)
         check_readable(self._store, start.table_id, start.version)
         first = start.version
         if start.whole and start.version < stop:
@@ -230,7 +251,10 @@ class Follower:
         while first < stop:
             after = min(stop, (first // RUN_VERSIONS + 1) * RUN_VERSIONS)
             adding: list[Commit] = []
-            for commit in self._commits(start, first, after):
+            commits = self._commits(start, first, after)
+            if end is not None and after == stop and not _may_equal(end.after, commits[-1].operation_id):
+                raise _history_lost(self._store, end)
+            for commit in commits:
                 if changes_rows(commit):
                     yield from self._run(adding, newest)
                     adding = []
@@ -246,20 +270,26 @@ class Follower:
             first = after
 
     def _commits(self, start: Position, first: int, stop: int) -> list[Commit]:
-        return read_commits(self._store, range(first, stop), start.table_id)
+        found = read_commits(self._store, range(first, stop), start.table_id)
+        if first == start.version and not start.follows(found[0]):
+            raise _history_lost(self._store, start)
+        return found
 
     def _run(self, adding: list[Commit], newest: Snapshot) -> Iterator[Run]:
         if adding:
-            yield self._made(adding[-1], newest, [commit.version for commit in adding])
+            yield self._made(adding[-1], newest, adding)
 
-    def _made(self, commit: Commit, newest: Snapshot, added: list[int] | None) -> Run:
-        """Return the run that ends with ``commit``. Raises ``SchemaFenced`` if its columns have been replaced since."""
+    def _made(self, commit: Commit, newest: Snapshot, commits: list[Commit] | None) -> Run:
+        """Return the run of ``commits`` that ends with ``commit``.
+
+        Raises ``SchemaFenced`` if its columns have been replaced since.
+        """
         snapshot = Snapshot.at(self._store.fresh(), commit)
         then, now = snapshot.schema, newest.schema
         lost = then is not None and now is not None and not {f.id for f in then} & {f.id for f in now}
         if then is not None and lost and any(schema_replacements(newest.head.schemas[then.schema_id :])):
             raise _columns_replaced(self._store, commit.version)
-        return Run(snapshot, newest.head.schemas, added)
+        return Run(snapshot, newest.head.schemas, commits)
 
 
 def _in_the_future() -> InvalidInput:
@@ -287,6 +317,17 @@ def _replaced(store: Store) -> SchemaFenced:
         code="TABLE_REPLACED",
         name=store.url,
         remedy="Start the stream anew, with a checkpoint of its own.",
+    )
+
+
+def _history_lost(store: Store, position: Position) -> SchemaFenced:
+    newest = position.version - (0 if position.whole or position.index else 1)
+    return SchemaFenced(
+        f"The table at {store.url} no longer has what was read of it up to version {newest}: it was put "
+        "back to an earlier state, such as a backup.",
+        code="TABLE_REPLACED",
+        name=store.url,
+        remedy="Start the stream anew, with a checkpoint of its own; startingVersion says which rows it begins with.",
     )
 
 
