@@ -164,6 +164,32 @@ def test_renames_follow(tmp_path: Path) -> None:
         table.sync()
 
 
+def test_a_renamed_partition_column_follows(tmp_path: Path) -> None:
+    def mapped(name: str, identifier: int) -> dict[str, Any]:
+        ids = {"delta.columnMapping.id": identifier, "delta.columnMapping.physicalName": f"col-{identifier}"}
+        return logs.field(name, "long", **ids)
+
+    def added(name: str, value: int) -> dict[str, Any]:
+        return logs.add(folder, name, pa.table({"col-1": [value]}), {}, partitionValues={"col-2": str(value * 10)})
+
+    folder, mode = tmp_path / "source", {"delta.columnMapping.mode": "name"}
+    metadata = logs.metadata([mapped("v", 1), mapped("p", 2)], ["p"], **mode)
+    logs.commit(folder, 0, [{"protocol": logs.protocol("columnMapping")}, {"metaData": metadata}, added("a", 1)])
+    table = tamis.adopt(folder, tmp_path / "t", follow=True)
+    assert isinstance(table, tamis.Table)
+    renamed = logs.metadata([mapped("v", 1), mapped("q", 2)], ["q"], **mode)
+    logs.commit(folder, 1, [{"metaData": renamed}])
+    logs.commit(folder, 2, [added("b", 2)])
+    table.sync()
+    for found in (table.refresh(), tamis.adopt(folder, tmp_path / "later")):
+        assert sorted((r["v"], r["q"]) for r in found.scan().to_arrow().to_pylist()) == [(1, 10), (2, 20)]
+        assert found.scan("q = 20").to_arrow().to_pylist() == [{"v": 2, "q": 20}]
+    moved = logs.metadata([mapped("v", 1), mapped("q", 2)], ["v"], **mode)
+    logs.commit(folder, 3, [{"metaData": moved}])
+    with pytest.raises(tamis.errors.InvalidInput, match=r"SOURCE_LAYOUT.*partition columns"):
+        table.sync()
+
+
 def test_a_column_that_came_with_an_overwrite_is_another_one(tmp_path: Path) -> None:
     source, table = followed_delta(tmp_path)
     for data in (

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from tamis.bridges.sources.delta_actions import Actions, check_paths_once, live_files, read_commit
 from tamis.bridges.sources.delta_features import check_protocol
 from tamis.bridges.sources.delta_log import LOG, DeltaSnapshot, Listing, commit_micros, list_log, read_snapshot
+from tamis.bridges.sources.delta_schema import physical_partitions
 from tamis.bridges.sources.delta_source import DeltaOptions, source_table
 from tamis.bridges.sources.foreign_paths import Root, source_root
 from tamis.bridges.sources.source_changes import SourceChange, history_gone, source_replaced
@@ -151,10 +152,10 @@ def _change(root: Root, actions: Actions, table: SourceTable) -> SourceChange:
 def _check_metadata(before: Mapping[str, Any], after: Mapping[str, Any], url: str) -> None:
     if before["id"] != after["id"]:
         raise source_replaced(url, "its id is another one")
-    if before["partitionColumns"] != after["partitionColumns"]:
-        raise _changed_layout(url, "its partition columns were changed")
     if before["configuration"].get(_MODE, "none") != after["configuration"].get(_MODE, "none"):
         raise _changed_layout(url, "its column mapping was changed, so its columns have other ids")
+    if physical_partitions(before) != physical_partitions(after):
+        raise _changed_layout(url, "its partition columns were changed")
 
 
 def _changed_layout(url: str, why: str) -> InvalidInput:

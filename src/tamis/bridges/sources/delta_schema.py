@@ -95,6 +95,22 @@ def delta_schema(
     return DeltaSchema(schema, mode, partitions, places, names)
 
 
+def physical_partitions(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the names that files have for the partition columns, which a rename does not change.
+
+    A damaged schema is reported where it is read.
+    """
+    names = list(metadata.get("partitionColumns") or ())
+    if (metadata.get("configuration") or {}).get("delta.columnMapping.mode", "none") == "none":
+        return names
+    try:
+        fields = json.loads(metadata["schemaString"])["fields"]
+        physical = {f["name"]: (f.get("metadata") or {}).get(_PHYSICAL, f["name"]) for f in fields}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return names
+    return [physical.get(name, name) for name in names]
+
+
 def spark_field(value: Mapping[str, Any]) -> Field:
     """Return a field of Spark's JSON of a schema, without ids. Raises ``ValueError`` or ``KeyError`` for other JSON."""
     return _Reader(mapped=False).field(value)

@@ -48,7 +48,8 @@ class Position:
     after: str | None = field(default=None, compare=False)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        return json.dumps(known, sort_keys=True)  # the text of an older checkpoint stays what it was
 
     @staticmethod
     def from_json(text: str) -> Position:
