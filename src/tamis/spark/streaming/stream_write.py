@@ -39,8 +39,8 @@ class StreamWriter:
                 f"Micro-batch {epoch} was written already: the table takes one DataFrame of each.",
                 code="EPOCH_TWICE",
                 name="epoch",
-                remedy="Give the other DataFrame a writer of its own: stream_writer(query='…'). A union would not bring "
-                "the rows that this micro-batch lacks.",
+                remedy="Give the other DataFrame a writer of its own: stream_writer(query='…'). A union would not "
+                "bring the rows that this micro-batch lacks.",
             )
 
         def appended(_: Snapshot, operation: Operation) -> Result:
