@@ -9,6 +9,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+from fastavro import _read
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
@@ -125,8 +126,9 @@ def format_1(folder: Path, spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC) -
     return ice.catalog(folder).create_table("n.t", schema, partition_spec=spec, properties={"format-version": "1"})
 
 
-def test_a_codec_without_its_package_is_named(tmp_path: Path) -> None:
-    """The tests' environment has no package for Zstandard, which PyIceberg brings for itself."""
+def test_a_codec_without_its_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyIceberg writes Zstandard by a package of its own."""
+    monkeypatch.setitem(_read.BLOCK_READERS, "zstandard", vars(_read)["missing_codec_lib"]("zstandard", "a package"))
     catalog = ice.catalog(tmp_path)
     compressed = {"write.avro.compression-codec": "zstd"}
     table = catalog.create_table("n.t", pa.schema([("id", pa.int64())]), properties=compressed)

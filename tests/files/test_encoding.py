@@ -83,25 +83,27 @@ def test_the_way_of_a_column(case: str) -> None:
 BLOCK = 65_536
 
 
-@pytest.mark.parametrize(
-    ("values", "has_dictionary"),
-    [
-        (RNG.permutation(BLOCK), False),
-        (RNG.integers(0, BLOCK, BLOCK), False),
-        (RNG.integers(0, BLOCK // 4, BLOCK), True),
-        (np.repeat(RNG.permutation(BLOCK // 4), 4), True),
-        (np.tile(np.arange(BLOCK // 16), 16), True),
-        (np.where(np.arange(BLOCK) % 4 > 0, 0, np.arange(BLOCK)), True),
-    ],
-    ids=["unique", "mostly unique", "each about four times", "runs of four", "repeated sequence", "mostly zeros"],
-)
-def test_texts_of_a_whole_block_get_a_dictionary_if_they_repeat(values: Any, has_dictionary: bool) -> None:
-    """A block of this size is first judged by slices of it."""
+BLOCK_CASES = {
+    "unique": (RNG.permutation(BLOCK), False),
+    "mostly unique": (RNG.integers(0, BLOCK, BLOCK), False),
+    "each about four times": (RNG.integers(0, BLOCK // 4, BLOCK), True),
+    "runs of two": (np.repeat(RNG.permutation(BLOCK // 2), 2), True),
+    "mostly zeros": (np.where(np.arange(BLOCK) % 4 > 0, 0, np.arange(BLOCK)), True),
+} | {
+    f"sequence of {period} again and again": (np.arange(BLOCK) % period, True)
+    for period in (4_096, 8_192, 9_216, 13_000, 16_384, 20_000, 30_000)
+}
+
+
+@pytest.mark.parametrize("case", BLOCK_CASES)
+def test_texts_of_a_whole_block_get_a_dictionary_if_they_repeat(case: str) -> None:
+    """A block of this size is first judged by some of its rows."""
+    values, has_dictionary = BLOCK_CASES[case]
     texts = pa.table({"c": pa.array(np.char.mod("%08x", values))})
     assert (Encodings.of(texts, PAGE).dictionary == {"c"}) == has_dictionary
 
 
-def test_slices_spare_counting_a_mostly_distinct_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_spares_counting_a_mostly_distinct_block(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
     def count_distinct(column: Any) -> pa.Scalar:

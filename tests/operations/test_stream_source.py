@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -87,7 +88,7 @@ def test_rows_that_go_are_an_error_or_skipped() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"skip_deletes": True}])
-def test_a_restore_repeats_no_rows(options: dict[str, bool]) -> None:
+def test_a_restore_repeats_no_rows(options: dict[str, Any]) -> None:
     of = filled(3)
     of.delete("ts < 100")
     of.restore(3)
@@ -169,3 +170,33 @@ def test_positions_of_older_checkpoints_name_no_commit() -> None:
         follower.advance(replace(start, version=5))
     idle = replace(follower.end(), after=None)
     assert follower.advance(idle).to_json() == idle.to_json(), "an idle stream makes no micro-batch"
+
+
+@pytest.mark.parametrize("start", ["begin", "end"])
+def test_a_commit_between_the_limit_and_the_start_of_a_stream(start: str) -> None:
+    """Spark fixes what is available now before it asks for the start: nothing is lost, and the rows come later."""
+    of = filled(2)
+    follower = Follower(of.store)
+    until = follower.end()
+    of.append(rows(900, 2))
+    at = follower.begin() if start == "begin" else follower.end()
+    assert follower.advance(at, until=until) == at
+    of.append(rows(950, 2))
+    assert len(paths_between(follower, at, follower.advance(at))) == (4 if start == "begin" else 1)
+
+
+def test_a_table_that_was_made_anew_is_not_followed(tmp_path: Path) -> None:
+    """Its columns have the ids of the columns that a DataFrame of the table before means."""
+    of = tamis.create(tmp_path / "t", rows(0, 1).schema)
+    follower = Follower(of.store, of.snapshot.head.table_id)
+    shutil.rmtree(of.path)
+    tamis.create(tmp_path / "t", rows(0, 1).schema).append(rows(0, 2))
+    for attempt in (follower.begin, follower.end, lambda: follower.begin(0)):
+        with pytest.raises(SchemaFenced) as caught:
+            attempt()
+        assert caught.value.code == "TABLE_REPLACED"
+
+
+def test_positions_of_a_later_release_may_have_more_fields() -> None:
+    at = Position("a", 3)
+    assert Position.from_json(json.dumps({**json.loads(at.to_json()), "later": 1})) == at

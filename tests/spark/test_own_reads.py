@@ -232,7 +232,7 @@ def test_rows_of_an_older_version_do_not_replace_newer_ones(lake: Lake, write: s
     table = made(lake)
     old = lake.spark.read.format("tamis").load(table.path).where("k >= 0")
     table.append(rows([9], 1))
-    with pytest.raises(Exception, match=r"CONFLICT_READ.*Make the DataFrame again"):
+    with pytest.raises(Exception, match=r"CONFLICT_READ.*make the DataFrame again"):
         WRITES[write](old, table)
     assert table.refresh().scan("k = 9").count() == 1
     WRITES[write](lake.spark.read.format("tamis").load(table.path).where("k >= 0"), table)

@@ -188,6 +188,35 @@ def test_a_second_frame_of_one_batch_is_refused(three: Lake, tmp_path: Path, wri
     assert sorted(found) == [0, 0, 1, 2], "another query writes each batch once"
 
 
+def test_a_function_with_a_job_group_of_its_own_may_fail_and_go_on(three: Lake, tmp_path: Path) -> None:
+    """The run of a query is not known then, and a restart in the same driver is none of a second frame."""
+    copy = tamis.create(tmp_path / "copy", pa.schema([("id", pa.int32()), ("v", pa.int32())]))
+    fails = [True, True, False]
+
+    def load(df: Any, epoch: int) -> None:
+        three.spark.sparkContext.setJobGroup("load", "of every micro-batch")
+        copy.refresh().stream_writer()(df, epoch)
+        if fails.pop(0):
+            raise ValueError("a later step")
+
+    for _ in range(2):
+        with pytest.raises(StreamingQueryException, match="a later step"):
+            written(three, load, tmp_path / "c")
+    written(three, load, tmp_path / "c")
+    assert sorted(tamis.open(tmp_path / "copy").scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
+
+
+def test_a_stream_of_a_table_that_was_made_anew_is_refused(three: Lake, tmp_path: Path) -> None:
+    """The new table gives its columns the same ids, in another order."""
+    frame = three.spark.readStream.table(f"{three.name}.db.t").where("id < 20").select("id")
+    three.sql("DROP TABLE lake.db.t")
+    three.sql("CREATE TABLE lake.db.t (v INT, id INT) USING tamis")
+    three.sql("INSERT INTO lake.db.t VALUES (7, 5)")
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
+    with pytest.raises(StreamingQueryException, match="TABLE_REPLACED"):
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+
 def test_a_source_that_is_put_back_from_a_backup_ends_a_stream(three: Lake, tmp_path: Path) -> None:
     """Versions that the stream read are gone, and later those of their numbers are others."""
     source, backup = three.folder / "db" / "t", tmp_path / "backup"

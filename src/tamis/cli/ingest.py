@@ -81,7 +81,7 @@ def ingest_folder(
                 done["rows"] += rows
                 done["commits"] += 1
                 advance(sum(f.size for f in batch.files), f"{done['files']:,} files, {done['rows']:,} rows")
-    return {**done, "version": table.refresh().version}
+    return {**done, "known": len(files) - done["files"], "version": table.refresh().version}
 
 
 def _append(spark: Any, table: Table, query: str, batch: Batch, epoch: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,23 +52,44 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
     elif kind == "csv":
         from pyarrow import csv
 
-        types = {f.name: f.type for f in schema if not pa.types.is_nested(f.type)}
-        with csv.open_csv(
-            path,
-            convert_options=csv.ConvertOptions(
-                column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
-            ),
-        ) as rows:
+        with csv.open_csv(path) as rows:
+            found = _named_in_file(schema, rows.schema.names)
+        options = csv.ConvertOptions(
+            column_types={name: kind for name, kind in found.items() if not pa.types.is_nested(kind)},
+            null_values=[""],  # as Spark: other texts, such as NA, are values
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        with csv.open_csv(path, convert_options=options) as rows:
             yield rows
     else:
-        from pyarrow import json
-
-        known = pa.schema([pa.field(f.name, f.type) for f in schema])
-        yield json.read_json(path, parse_options=json.ParseOptions(explicit_schema=_present(path, known))).to_reader()
+        yield _json_rows(path, schema)
 
 
-def _present(path: str, known: pa.Schema) -> pa.Schema:
-    """Restrict the table's columns to those in the file: others must keep their values."""
+def _named_in_file(schema: pa.Schema, names: list[str]) -> dict[str, pa.DataType]:
+    """Return the types of the table's columns by the names that a file has for them, in any case."""
+    types = {f.name.lower(): f.type for f in schema}
+    return {name: types[name.lower()] for name in names if name.lower() in types}
+
+
+def _json_rows(path: str, schema: pa.Schema) -> pa.RecordBatchReader:
+    """Read the columns that are in the file; the others must keep their values."""
     from pyarrow import json
 
-    return pa.schema([known.field(name) for name in json.read_json(path).schema.names if name in known.names])
+    types = _named_in_file(schema, json.read_json(path).schema.names)
+    as_text = [n for n, kind in types.items() if pa.types.is_date(kind) or pa.types.is_binary(kind)]
+    held = pa.schema({name: pa.string() if name in as_text else kind for name, kind in types.items()})
+    table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=held))
+    for name in as_text:
+        column = table.column(name)
+        values = _from_base64(column) if pa.types.is_binary(types[name]) else column.cast(types[name])
+        table = table.set_column(table.schema.get_field_index(name), name, values)
+    return table.to_reader()
+
+
+def _from_base64(column: pa.ChunkedArray) -> pa.Array:
+    """Decode bytes as JSON has them in Spark. Raises ``pa.ArrowInvalid``."""
+    try:
+        return pa.array([None if v is None else b64decode(v, validate=True) for v in column.to_pylist()], pa.binary())
+    except ValueError as error:
+        raise pa.ArrowInvalid(f"a value of a BINARY column is not base64: {error}") from error

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from tamis.bridges.sources.foreign_paths import percent_decoded_bytes
+from tamis.bridges.sources.foreign_paths import Root
 from tamis.errors import CorruptData
 from tamis.storage.object_store.store import Store
 
@@ -117,24 +117,24 @@ def _fields(column: pa.ChunkedArray, wanted: pa.Schema) -> list[pa.Array]:
     return [pc.struct_field(struct, f.name) for f in wanted]
 
 
-def file_keys(files: pa.Table) -> pa.Array:
+def file_keys(files: pa.Table, root: Root) -> pa.Array:
     """Return what identifies a logical file: its path and its deletion vector.
 
-    Paths are compared decoded, since writers escape the same path in different ways.
+    Writers escape the same path in different ways, and name it relative to the root or in full.
     """
     vector = files["deletionVector"]
     kind, place, offset = (pc.struct_field(vector, name) for name in ("storageType", "pathOrInlineDv", "offset"))
     where = pc.fill_null(pc.binary_join_element_wise("@", offset.cast(pa.string()), ""), "")
     named = pc.fill_null(pc.binary_join_element_wise(kind, place, where, ""), "")
-    keys = pc.binary_join_element_wise(percent_decoded_bytes(files["path"]), named.cast(pa.binary()), b"\n")
+    keys = pc.binary_join_element_wise(root.file_identities(files["path"]), named.cast(pa.binary()), b"\n")
     return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
 
 
-def live_files(actions: Sequence[Actions]) -> pa.Table:
+def live_files(actions: Sequence[Actions], root: Root) -> pa.Table:
     """Return the files that are live after ``actions``, in their order: the last word about each file counts."""
     tables = [table for a in actions for table in (a.removed, a.added)]
     adds = np.concatenate([np.full(len(t), bool(at % 2)) for at, t in enumerate(tables)])
-    keys = _concatenated([file_keys(t) for t in tables])
+    keys = _concatenated([file_keys(t, root) for t in tables])
     if not len(keys):
         return ADDED.empty_table()
     codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
@@ -150,15 +150,15 @@ def _concatenated(arrays: Iterable[pa.Array]) -> pa.Array:
     return pa.concat_arrays([c.cast(pa.large_binary()) for c in chunks])
 
 
-def check_paths_once(files: pa.Table, url: str) -> None:
+def check_paths_once(files: pa.Table, root: Root) -> None:
     """Raise ``CorruptData`` (``DELTA_FILE_TWICE``) if a file is live under two deletion vectors."""
-    paths = percent_decoded_bytes(files["path"]).combine_chunks()
+    paths = root.file_identities(files["path"]).combine_chunks()
     if len(pc.unique(paths)) == len(files):
         return
     counts = pc.value_counts(paths)
     twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")[0].as_py().decode(errors="replace")
     raise CorruptData(
-        f"The log of {url} has the file {twice} twice, under different deletion vectors.",
+        f"The log of {root.store.url} has the file {twice} twice, under different deletion vectors.",
         code="DELTA_FILE_TWICE",
         name=twice,
         remedy="Repair the Delta table's log.",

@@ -14,7 +14,7 @@ from tamis.bridges.sources.delta_features import check_protocol
 from tamis.bridges.sources.delta_log import LOG, DeltaSnapshot, Listing, commit_micros, list_log, read_snapshot
 from tamis.bridges.sources.delta_schema import physical_partitions
 from tamis.bridges.sources.delta_source import DeltaOptions, source_table
-from tamis.bridges.sources.foreign_paths import Root, source_root
+from tamis.bridges.sources.foreign_paths import Root, source_root, utf8_when_decoded
 from tamis.bridges.sources.source_changes import SourceChange, history_gone, source_replaced
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.types import Schema
@@ -131,14 +131,15 @@ def _next(root: Root, actions: Actions, position: DeltaPosition, entry: Entry) -
     _check_metadata(position.metadata, metadata, root.store.url)
     check_protocol(dict(protocol), root.store.url)
     version = position.version + 1
-    added = live_files([actions])
-    check_paths_once(added, root.store.url)
+    added = live_files([actions], root)
+    check_paths_once(added, root)
     snapshot = DeltaSnapshot(version, commit_micros(actions, entry), dict(protocol), dict(metadata), added)
     return snapshot, DeltaPosition(version, None, entry.modified_micros, protocol, metadata)
 
 
 def _change(root: Root, actions: Actions, table: SourceTable) -> SourceChange:
-    gone = root.resolve_all(pc.unique(actions.removed["path"]), encoded=True)
+    named = pc.unique(actions.removed["path"])
+    gone = root.resolve_all(named.filter(utf8_when_decoded(named)), encoded=True)
     removed = gone.filter(pc.invert(pc.is_in(gone, value_set=table.files["path"].combine_chunks())))
     flags = [*actions.added["dataChange"].to_pylist(), *actions.removed["dataChange"].to_pylist()]
     return SourceChange(

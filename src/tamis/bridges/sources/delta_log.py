@@ -16,6 +16,7 @@ import pyarrow as pa
 from tamis.bridges.sources.delta_actions import Actions, check_paths_once, live_files, read_commit
 from tamis.bridges.sources.delta_checkpoint import DamagedCheckpoint, read_checkpoint
 from tamis.bridges.sources.delta_features import check_protocol
+from tamis.bridges.sources.foreign_paths import Root
 from tamis.errors import CorruptData, NotFound
 from tamis.storage.object_store.parallel_requests import gather_requests
 from tamis.storage.object_store.store import Entry, Store
@@ -120,8 +121,8 @@ def _replayed(store: Store, version: int, actions: Sequence[Actions], entry: Ent
             remedy="Repair the Delta table's log.",
         )
     check_protocol(protocol, store.url)
-    files = live_files(actions)
-    check_paths_once(files, store.url)
+    files = live_files(actions, Root(store))
+    check_paths_once(files, Root(store))
     stamp = commit_micros(actions[-1], entry)
     return DeltaSnapshot(version, stamp, protocol, metadata, files)
 

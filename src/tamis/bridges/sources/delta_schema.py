@@ -106,7 +106,7 @@ def physical_partitions(metadata: Mapping[str, Any]) -> list[str]:
     try:
         fields = json.loads(metadata["schemaString"])["fields"]
         physical = {f["name"]: (f.get("metadata") or {}).get(_PHYSICAL, f["name"]) for f in fields}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return names
     return [physical.get(name, name) for name in names]
 

@@ -70,6 +70,18 @@ class Root:
                 remedy="Rename the file and write its path anew, or copy the rows with Spark.",
             ) from error
 
+    def file_identities(self, paths: pa.Array) -> pa.Array:
+        """Return what tells files apart: encoded paths decoded, and relative to the root if they lie below it."""
+        decoded = percent_decoded_bytes(paths)
+        absolute = pc.fill_null(pc.match_substring_regex(paths, _ABSOLUTE), False)
+        if not pc.any(absolute).as_py():
+            return decoded
+        try:
+            text = decoded.cast(pa.string())
+        except pa.ArrowInvalid:  # such a path is refused where its file is read
+            return decoded
+        return pc.if_else(absolute, self._relative(text), text).cast(pa.binary())
+
     def opened(self, place: str) -> tuple[Store, str]:
         """Return the store of a resolved path, and the path in it."""
         if not re.match(_ABSOLUTE, place):
@@ -102,7 +114,7 @@ def percent_decoded(paths: pa.Array) -> pa.Array:
 
 
 def percent_decoded_bytes(paths: pa.Array) -> pa.Array:
-    """Decode the escapes of URIs to bytes, which a damaged path need not make text of."""
+    """Decode the escapes of URIs to bytes, which may not be UTF-8."""
     if not pc.any(pc.match_substring(paths, "%")).as_py():
         return paths.cast(pa.binary())
     text = "\n".join(pc.unique(paths).to_pylist())
@@ -111,3 +123,21 @@ def percent_decoded_bytes(paths: pa.Array) -> pa.Array:
         for form in {escape, escape.lower(), escape[:2] + escape[2:].lower(), escape[:2].lower() + escape[2:]}:
             raw = pc.replace_substring(raw, form.encode(), bytes([int(escape[1:], 16)]))
     return raw
+
+
+def utf8_when_decoded(paths: pa.Array) -> pa.Array:
+    """Return a mask of the paths whose escapes decode to UTF-8. No other file was ever taken from a source."""
+    decoded = percent_decoded_bytes(paths)
+    try:
+        decoded.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([_is_utf8(path) for path in decoded.to_pylist()])
+    return pa.repeat(True, len(paths))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -222,6 +222,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         if self.warehouse.is_table(target) or self.warehouse.is_view(target):
             raise spark_errors.table_exists(self.bridge, (self._name, *target))
         self._existing_names(target[:-1])
+        self.warehouse.check_not_ended(source)
         self._stays(source[:-1])
         self.warehouse.rename(source, target)
         store, snapshot = self.open(target)

@@ -12,8 +12,9 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tamis.errors import AlreadyExists, NotFound
+from tamis.errors import AlreadyExists, NotFound, TamisError
 from tamis.spark.catalog.table_names import can_exist, relative_path
+from tamis.storage.commit_log import load
 from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
@@ -69,8 +70,10 @@ class Warehouse:
     def drop_table(self, names: Names) -> None:
         """Remove a table's folder.
 
-        Atomic on local disk. Elsewhere the log is removed first, so that nobody opens a partial table.
+        Atomic on local disk. Elsewhere the log is removed first, so that nobody opens a partial table. Raises
+        ``InvalidInput`` (``TABLE_ENDED``) if the folder is a table of another format by now.
         """
+        self.check_not_ended(names)
         path = relative_path(names)
         local = self._local(path)
         if local is not None:
@@ -82,8 +85,26 @@ class Warehouse:
             for entry in self.root.list(prefix):
                 self.root.delete(entry.path)
 
+    def check_not_ended(self, names: Names) -> None:
+        """Raise ``InvalidInput`` (``TABLE_ENDED``) if a table ended with an export; others may have written to it."""
+        try:
+            load(self.store(names))
+        except TamisError as error:  # a damaged table can be dropped
+            if error.code == "TABLE_ENDED":
+                raise
+
+    def _tables_within(self, names: Names) -> Iterator[Names]:
+        yield from ((*names, table) for table in self.children(names, "table"))
+        for inner in self.children(names, "namespace"):
+            yield from self._tables_within((*names, inner))
+
     def drop_namespace(self, names: Names) -> None:
-        """Remove a namespace with its tables and views. Files that are not ours are kept."""
+        """Remove a namespace with its tables and views. Files that are not ours are kept.
+
+        Raises ``InvalidInput`` (``TABLE_ENDED``) as ``drop_table`` does, before anything is removed.
+        """
+        for table_names in self._tables_within(names):
+            self.check_not_ended(table_names)
         for table in self.children(names, "table"):
             self.drop_table((*names, table))
         for view in self.children(names, "view"):

@@ -49,6 +49,7 @@ class MicroBatchStream:
         found = self._options = read_options(options, {Use.READ_STREAM}, by_path=scan.source.by_path)
         self._follower = Follower(
             scan.source.store,
+            scan.source.snapshot.head.table_id,
             skip_changes=found.get("skipchangecommits", False),
             skip_deletes=found.get("ignoredeletes", False),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import Any
 
@@ -12,11 +13,17 @@ from tamis.spark.write.insert_by_path import append
 from tamis.storage.commit_log import Operation, Snapshot
 from tamis.table import Table
 
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RUN = "spark.jobGroup.id"
 """The local property in which Spark keeps the id of the run of a query: another one after each restart."""
 
 _LAST: dict[tuple[str, str], tuple[str, int, weakref.ref[Any]]] = {}
-"""By table and query: the run, the epoch and the DataFrame of the last call, whichever writer it was of."""
+"""By table and query: the run, the epoch and the DataFrame of the last call, whichever writer it was of.
+
+A DataFrame that is gone counts as another one than that of a later call.
+"""
+_MOST_KEPT = 1_000
+"""Entries of ``_LAST``; the oldest one is dropped."""
 
 
 class StreamWriter:
@@ -39,8 +46,8 @@ class StreamWriter:
                 f"Micro-batch {epoch} was written already: the table takes one DataFrame of each.",
                 code="EPOCH_TWICE",
                 name="epoch",
-                remedy="Give the other DataFrame a writer of its own: stream_writer(query='…'). A union would not "
-                "bring the rows that this micro-batch lacks.",
+                remedy="Give the other DataFrame a writer of its own: stream_writer(query='…'). The rows that were "
+                "written first are committed, so that a union of the two would be skipped.",
             )
 
         def appended(_: Snapshot, operation: Operation) -> Result:
@@ -63,9 +70,13 @@ def _is_second(df: Any, key: tuple[str, str], epoch: int) -> bool:
 def _remember(df: Any, key: tuple[str, str], epoch: int) -> None:
     run = _run_of(df)
     if run is not None:
+        _LAST.pop(key, None)
         _LAST[key] = run, epoch, weakref.ref(df)
+    if len(_LAST) > _MOST_KEPT:
+        del _LAST[next(iter(_LAST))]
 
 
 def _run_of(df: Any) -> str | None:
-    found = df.sparkSession.sparkContext.getLocalProperty(_RUN)
-    return None if found is None else str(found)
+    """Return the id of the query's run; None where the user's function has set a job group of its own."""
+    found = str(df.sparkSession.sparkContext.getLocalProperty(_RUN))
+    return found if _UUID.fullmatch(found) else None

@@ -66,7 +66,9 @@ def read_beside(df: Any, table: LoadedTable, targets: Sequence[Scan]) -> list[Sc
     known = {scan.java_key for scan in targets}
     scans = own_scans(df, table.bridge, table.store, table.snapshot)
     found = [one for one in scans if one.java_key not in known]
-    _check_versions(_versions_of([], found), table.store, table.snapshot)
+    # A commit that lands while Spark analyzes a statement can be in the table of a subquery, and not in the target.
+    newest = max(_versions_of([], found), default=0)
+    _check_versions(_versions_of([], found), table.store, table.snapshot, newest)
     return found
 
 
@@ -99,19 +101,16 @@ def _versions_of(tables: Sequence[LoadedTable], scans: Sequence[Scan]) -> list[i
     return [one.snapshot.version for one in tables] + [one.source.snapshot.version for one in scans]
 
 
-def _check_versions(read: Sequence[int], store: Store, snapshot: Snapshot) -> None:
-    """Raise ``Conflict`` if rows have changed between two of the versions ``read`` and ``snapshot``.
-
-    A commit that lands while Spark analyzes a statement can be in the table of a subquery, and not in the target.
-    """
-    versions = [*read, snapshot.version]
-    oldest, newest = min(versions), max(versions)
-    for commit in read_commits(store, range(oldest + 1, newest + 1), snapshot.head.table_id):
+def _check_versions(read: Sequence[int], store: Store, snapshot: Snapshot, newest: int = 0) -> None:
+    """Raise ``Conflict`` if rows have changed between one of the versions ``read`` and ``snapshot``, or ``newest``."""
+    oldest = min([*read, snapshot.version])
+    last = max(snapshot.version, newest)
+    for commit in read_commits(store, range(oldest + 1, last + 1), snapshot.head.table_id):
         if commit.data_change:
             raise Conflict(
                 f"The rows to write depend on version {oldest} of the table, and version {commit.version} "
                 f"({commit.operation.name}) changed its rows.",
                 code="CONFLICT_READ",
                 name=str(commit.version),
-                remedy="Make the DataFrame again, without what is cached of the table, and write again.",
+                remedy="Repeat the statement, or make the DataFrame again without what is cached of the table.",
             )

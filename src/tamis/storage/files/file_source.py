@@ -95,9 +95,13 @@ class PartSource:
         self.check_listed()
 
     def _check_still_unchanged(self) -> None:
-        """Check again after a read, where that takes no request: each read opens the file anew, by its path."""
-        if not self.remote:
-            self.check_unchanged()
+        """Check again after a read of a local file, since each read opens it anew, by its path."""
+        ref = self.ref
+        if self.remote or ref.source is None or ref.etag is not None:
+            return
+        found = self._store.local_state(ref.path)
+        if found is None or found != (ref.bytes, ref.modified_micros):
+            self.check_listed()
 
     def check_listed(self) -> None:
         """Raise ``CorruptData`` (``SOURCE_CHANGED``) if the store names another state of the file than its part."""
@@ -176,8 +180,10 @@ class PartSource:
         try:
             views = read()
         except CorruptData:  # a short response, or a short object
+            self._check_still_unchanged()
             views = read()
-        self._check_still_unchanged()
+        if ranges:
+            self._check_still_unchanged()
         return views
 
     def forget(self) -> None:

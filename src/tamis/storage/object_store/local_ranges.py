@@ -46,6 +46,17 @@ def whole_here(path: str, key: str, most: int) -> bytes | None:
         os.close(file)
 
 
+def state_here(path: str, key: str) -> tuple[int, int] | None:
+    """Return the size and the time of writing (µs) of a file; None to leave it to the store."""
+    if not readable_here(key, ()):
+        return None
+    try:
+        found = os.stat(path)  # noqa: PTH116  # after each read of an adopted file, where a Path costs as much again
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns // 1_000
+
+
 def read_here(
     path: str, spans: Sequence[tuple[int, int]], targets: Mapping[tuple[int, int], memoryview]
 ) -> list[memoryview]:

@@ -11,13 +11,14 @@ import os
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import obstore
 
 from tamis.errors import CorruptData, NotFound
-from tamis.storage.object_store.local_ranges import read_here, readable_here, whole_here
+from tamis.storage.object_store.local_ranges import read_here, readable_here, state_here, whole_here
 from tamis.storage.object_store.location import Location, locate_store
 from tamis.storage.object_store.object_file import Reader, Writer
 from tamis.storage.object_store.storage_options import own_options, source_options
@@ -32,6 +33,8 @@ Larger tables are stored in files and read by ranges.
 """
 
 GAP_LOCAL, GAP_REMOTE = 16 * 2**10, 2**20
+_FETCHERS = 16
+"""Concurrent requests for the spans of one object whose state is named."""
 _NO_TARGETS: Mapping[tuple[int, int], memoryview] = MappingProxyType({})
 
 
@@ -200,26 +203,18 @@ class Store:
         targets: Mapping[tuple[int, int], memoryview],
     ) -> list[memoryview]:
         if etag is not None:
-            return self._fetched_by_etag(store, key, spans, etag)
+            return _fetched_by_etag(store, key, spans, etag)
         if self.location.scheme == "file" and readable_here(key, spans):
             return read_here(f"{self.location.path}/{key}", spans, targets)
         starts, lengths = [s for s, _ in spans], [n for _, n in spans]
         return [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)]
 
-    def _fetched_by_etag(self, store: Any, key: str, spans: Sequence[tuple[int, int]], etag: str) -> list[memoryview]:
-        """Fetch the spans of an object in the state ``etag``.
-
-        Only single requests can name the state. The last one does, after all others: an object that was replaced
-        in between does not return to its former state.
-        """
-        (start, length), options = spans[-1], {"if_match": etag}
-        try:
-            others = self._fetched(store, key, spans[:-1], None, _NO_TARGETS) if len(spans) > 1 else []
-        except Exception:
-            obstore.get(store, key, options=options | {"head": True})  # fails if that is the reason
-            raise
-        last = obstore.get(store, key, options=options | {"range": (start, start + length)}).bytes()
-        return [*others, memoryview(last)]
+    def local_state(self, path: str) -> tuple[int, int] | None:
+        """Return the size and the time of writing (µs) of a local file without a request; None if that cannot be."""
+        if self.location.scheme != "file":
+            return None
+        key = self._prefix + path
+        return state_here(f"{self.location.path}/{key}", key)
 
     def size(self, path: str) -> int:
         """Return the object's size in bytes."""
@@ -367,3 +362,16 @@ def _cut(offset: int, length: int, starts: Sequence[int], chunks: Sequence[memor
     chunk, begin = chunks[at], offset - starts[at]
     # the chunk itself where it can be: each view is one more object that garbage collection visits
     return chunk if begin == 0 and len(chunk) == length else chunk[begin : begin + length]
+
+
+def _fetched_by_etag(store: Any, key: str, spans: Sequence[tuple[int, int]], etag: str) -> list[memoryview]:
+    """Fetch the spans of an object in the state ``etag``, concurrently; only single requests can name it."""
+
+    def fetched(span: tuple[int, int]) -> memoryview:
+        options = {"range": (span[0], sum(span)), "if_match": etag}
+        return memoryview(obstore.get(store, key, options=options).bytes())
+
+    if len(spans) == 1:
+        return [fetched(spans[0])]
+    with ThreadPoolExecutor(min(len(spans), _FETCHERS), thread_name_prefix="tamis-fetch") as pool:
+        return list(pool.map(fetched, spans))

@@ -37,8 +37,8 @@ from tamis.world import world
 class Position:
     """The next part to read: number ``index`` of those ``version`` added (``whole``: of all its parts).
 
-    ``after`` is the ``operation_id`` of the newest commit that was read, of which there may be more to read: of
-    ``version`` itself if it was begun, else of the one before it. None if unknown, as in older checkpoints.
+    ``after`` is the ``operation_id`` of the commit at ``version`` if reading it was begun (``whole`` or ``index``),
+    else of the one before. None if unknown, as in older checkpoints.
     """
 
     table_id: str
@@ -53,9 +53,10 @@ class Position:
 
     @staticmethod
     def from_json(text: str) -> Position:
-        """Inverse of ``to_json``. Raises ``InvalidInput`` (``BAD_OFFSET``) for anything else."""
+        """Inverse of ``to_json``, without fields of a later release. Raises ``InvalidInput`` (``BAD_OFFSET``)."""
         try:
-            return Position(**json.loads(text))
+            held = json.loads(text)
+            return Position(**{name: held[name] for name in Position.__slots__ if name in held})
         except (ValueError, TypeError):
             raise InvalidInput(
                 f"{text!r:.100} is not a stream position.",
@@ -69,7 +70,7 @@ class Position:
         return self.version, self.index
 
     def follows(self, commit: Commit) -> bool:
-        """Whether the log still has what was read, by its ``commit`` at ``version``."""
+        """Whether the log still has what was read; ``commit`` is its commit at ``self.version``."""
         return _may_equal(self.after, commit.operation_id if self.whole or self.index else commit.parent)
 
 
@@ -134,20 +135,24 @@ class Follower:
     """Follows the table at ``store``.
 
     ``skip_changes`` skips commits that remove or restore rows, including what they add; ``skip_deletes`` those that
-    remove rows and add none.
+    remove rows and add none. ``table_id`` is that of the table to follow; None: whichever lies there.
     """
 
-    def __init__(self, store: Store, *, skip_changes: bool = False, skip_deletes: bool = False) -> None:
+    def __init__(
+        self, store: Store, table_id: str | None = None, *, skip_changes: bool = False, skip_deletes: bool = False
+    ) -> None:
         self._store = store
+        self._table_id = table_id
         self._skip_changes = skip_changes
         self._skip_deletes = skip_deletes
 
     def begin(self, version: int | None = None, timestamp_micros: int | None = None) -> Position:
         """Return a start: all rows of the newest version, or additions from ``version`` or a time on.
 
-        Raises ``InvalidInput`` (``BAD_TIMESTAMP``) for a time in the future, and ``NotFound`` for an unknown version.
+        Raises ``InvalidInput`` (``BAD_TIMESTAMP``) for a time in the future, ``NotFound`` for an unknown version, and
+        ``SchemaFenced`` (``TABLE_REPLACED``).
         """
-        latest = load(self._store)
+        latest = self._latest()
         table_id = latest.head.table_id
         if timestamp_micros is not None:
             try:
@@ -169,9 +174,15 @@ class Follower:
         check_readable(self._store, table_id, max(version, 0))
         return Position(table_id, version)
 
+    def _latest(self) -> Snapshot:
+        found = load(self._store)
+        if self._table_id not in (None, found.head.table_id):
+            raise _replaced(self._store)
+        return found
+
     def end(self) -> Position:
-        """Return the position after everything present now."""
-        latest = load(self._store)
+        """Return the position after everything present now. Raises ``SchemaFenced`` (``TABLE_REPLACED``)."""
+        latest = self._latest()
         return Position(latest.head.table_id, latest.version + 1, after=latest.commit.operation_id)
 
     def advance(
@@ -193,7 +204,10 @@ class Follower:
         if last.table_id != start.table_id:
             raise _replaced(self._store)
         if start.version >= last.version:
-            if start.version > last.version or not _may_equal(start.after, last.after):
+            # A commit may land after Spark has fixed ``until``, and before it asks for a start.
+            newest = last if until is None else self.end()
+            lost = start.version == newest.version and not _may_equal(start.after, newest.after)
+            if start.version > newest.version or lost:
                 raise _history_lost(self._store, start)
             return start
         parts, size = 0, 0
@@ -317,7 +331,7 @@ def _replaced(store: Store) -> SchemaFenced:
         f"Another table lies at {store.url} now: the one that was followed is gone.",
         code="TABLE_REPLACED",
         name=store.url,
-        remedy="Start the stream anew, with a checkpoint of its own.",
+        remedy="Make the DataFrame again, and start the stream with a checkpoint of its own.",
     )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -31,12 +32,12 @@ _FEW, _MANY = 0.05, 0.5
 
 Up to the first a column surely gets a dictionary; above the second it gets none.
 """
-_SLICES, _SLICE_ROWS = 8, 1024
-"""Slices of a block, and their rows, that are searched for repeated values before the whole block is."""
+_SAMPLED = 8
+"""A block is first judged by one of so many rows."""
 _MOSTLY_DISTINCT = 0.97
-"""Share of distinct values in the slices from which the block is not searched.
+"""Share of distinct values in the sample from which the block is not counted.
 
-If each value were as frequent as any other, more than three quarters of a block of 65,536 rows would be distinct.
+If each value is as frequent as any other, more than three quarters of a block of 65,536 rows are distinct then.
 """
 _PAGES = 2
 """Number of pages encoded on trial."""
@@ -72,7 +73,8 @@ class Encodings:
         once = [
             f for f in first.schema if named[f.name] == 1
         ]  # "a.b" may be a column, and also a field of the column "a"
-        shares = {f.name: _distinct_share(first.column(f.name)) for f in once}
+        sampled = _sampled_rows(len(first))
+        shares = {f.name: _distinct_share(first.column(f.name), sampled) for f in once}
         dictionary = frozenset(path for path in named if shares.get(path, 0.0) <= _MANY) - frozenset(
             copied_leaves(first.schema)
         )
@@ -163,20 +165,25 @@ def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, 
     return {chunk.path_in_schema: chunk for chunk in chunks}
 
 
-def _distinct_share(column: pa.ChunkedArray) -> float:
+def _sampled_rows(length: int) -> pa.Array | None:
+    """Return ordinals of rows in no order that values could follow, always the same; None for a short block."""
+    if length < _SAMPLED * _LEAST:
+        return None
+    chosen = np.random.default_rng(length).choice(length, length // _SAMPLED, replace=False)
+    return pa.array(np.sort(chosen))
+
+
+def _distinct_share(column: pa.ChunkedArray, sampled: pa.Array | None) -> float:
     """Return the share of distinct values; 0 for nested columns, which are not examined.
 
-    A mostly distinct column is judged by some slices: its hash table would outgrow the processor's cache.
+    A mostly distinct column is judged by the rows ``sampled``: its hash table would outgrow the processor's cache.
     """
     if not len(column) or pa.types.is_nested(column.type):
         return 0.0
     if pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
-    step = len(column) // _SLICES
-    if step > 2 * _SLICE_ROWS:
-        slices = [column.slice(at * step, _SLICE_ROWS) for at in range(_SLICES)]
-        sample = pa.chunked_array([chunk for piece in slices for chunk in piece.chunks], column.type)
-        share = pc.count_distinct(sample).as_py() / len(sample)
+    if sampled is not None:
+        share = pc.count_distinct(column.take(sampled)).as_py() / len(sampled)
         if share >= _MOSTLY_DISTINCT:
             return float(share)
     return float(pc.count_distinct(column).as_py() / len(column))
