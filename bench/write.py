@@ -1,6 +1,7 @@
 """Writing through Spark, statistics on, against Spark's own Parquet writer: the same rows, codec and order on both sides.
 
-Once without any order, once sorted by a key that the source is not sorted by (both sides range-partition and sort).
+Once without any order, once sorted by a key that the source is not sorted by (both sides range-partition and sort). Each also with
+Spark's limit on the bytes of an Arrow batch switched off, whose test after every row is part of what Tamis takes with Spark's defaults.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from bench.report import Figure, in_turn, ratios, record, rounds, rows, spark_se
 from bench.rows import source
 
 GOAL = 1.0
+BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+UNLIMITED = str(2**31 - 1)
+"""With this value, Spark does not ask for the size of a batch."""
 
 
 def plain(spark: Any, path: str, folder: Path, turn: int, key: str | None) -> None:
@@ -37,6 +41,15 @@ def ours(spark: Any, path: str, folder: Path, turn: int, key: str | None) -> Non
     shutil.rmtree(folder / "lake" / "bench" / f"t{turn}", ignore_errors=True)
 
 
+def unlimited(spark: Any, path: str, folder: Path, turn: int, key: str | None) -> None:
+    before = spark.conf.get(BYTES)
+    spark.conf.set(BYTES, UNLIMITED)
+    try:
+        ours(spark, path, folder, turn, key)
+    finally:
+        spark.conf.set(BYTES, before)
+
+
 def main() -> None:
     count = rows(10_000_000)
     spark = spark_session()
@@ -52,10 +65,16 @@ def main() -> None:
                 rounds(),
                 plain=lambda turn, key=key: plain(spark, path, folder, turn, key),
                 tamis=lambda turn, key=key: ours(spark, path, folder, turn, key),
+                unlimited=lambda turn, key=key: unlimited(spark, path, folder, turn, key),
             )
             detail[name] = taken
             figures += ratios(
                 f"write {count:,} × 15, {name}: tamis / Spark Parquet", taken["tamis"], taken["plain"], GOAL
+            )
+            figures += ratios(
+                f"write {count:,} × 15, {name}, no limit of bytes: tamis / Spark Parquet",
+                taken["unlimited"],
+                taken["plain"],
             )
         spark.stop()
     record("write", figures, detail)
