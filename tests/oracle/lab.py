@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import pandas_udf, udf
 from pyspark.sql.types import LongType
@@ -110,14 +111,17 @@ class Lab:
         built = Built(history, name, self.lake / "db" / name, Model(self.spark, self.folder / "plain", name))
         (self.folder / "plain").mkdir(exist_ok=True)
         for number, step in enumerate(history):
-            wanted = None
+            wanted: str | None = None
             try:
                 built.model.take(step)
             except CardinalityError:
                 wanted = "MERGE_CARDINALITY_VIOLATION"
+            except PySparkException:  # a predicate that fails on a row
+                wanted = ""
             error = self._attempt(built, step)
             if (error is None) != (wanted is None) or (wanted and wanted not in str(error)):
-                raise StepFailed(f"Step {number}, {step!r}: expected {wanted or 'no error'}, got {error or 'none'}.")
+                expected = "no error" if wanted is None else wanted or "an error"
+                raise StepFailed(f"Step {number}, {step!r}: expected {expected}, got {error or 'none'}.")
             built.versions.append(built.open().version)
             if built.source and built.source != foreign_sources.contents(built.folder):
                 raise StepFailed(f"Step {number}, {step!r}: the source of the table was changed.")
