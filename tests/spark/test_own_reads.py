@@ -137,7 +137,11 @@ def test_what_a_subquery_reads_counts(
 AVERAGE = "(SELECT avg(k) FROM lake.db.t)"
 BESIDE = {
     "delete": (f"DELETE FROM lake.db.t WHERE k > {AVERAGE}", [0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 50]),
-    "update": (f"UPDATE lake.db.t SET k = -k WHERE k > {AVERAGE}", [0, 1, 2, 3, 4, -50], [0, 1, 2, 3, 4, 50, -90, -91]),
+    "update": (
+        f"UPDATE lake.db.t SET k = -k WHERE k > {AVERAGE}",
+        [0, 1, 2, 3, 4, -50],
+        [0, 1, 2, 3, 4, 50, -900, -901],
+    ),
     "merge": (
         "MERGE INTO lake.db.t t USING (SELECT avg(k) AS a FROM lake.db.t) s ON t.k > s.a WHEN MATCHED THEN DELETE",
         [0, 1, 2, 3, 4],
@@ -162,17 +166,17 @@ def test_a_commit_while_a_statement_is_analyzed(
         found = plain(*args, **options)
         loads[0] += 1
         if loads[0] == load + 1:
-            tamis.open(table.path).append(rows([90, 91], 1))
+            tamis.open(table.path).append(rows([900, 901], 1))
         return found
 
     monkeypatch.setattr(Catalog, "open", opened)
-    outcomes = [sorted([*first, 90, 91]), sorted(last)]
+    outcomes = [sorted([*first, 900, 901]), sorted(last)]
     try:
         lake.sql(statement)
     except PySparkException as error:
         if error.getCondition() != "CONFLICT_READ":
             raise
-        outcomes = [[0, 1, 2, 3, 4, 50, 90, 91]]
+        outcomes = [[0, 1, 2, 3, 4, 50, 900, 901]]
     if loads[0] <= load:
         outcomes.append(sorted(first))
     assert sorted(table.refresh().scan().to_arrow()["k"].to_pylist()) in outcomes
