@@ -67,8 +67,8 @@ def read_beside(df: Any, table: LoadedTable, targets: Sequence[Scan]) -> list[Sc
     scans = own_scans(df, table.bridge, table.store, table.snapshot)
     found = [one for one in scans if one.java_key not in known]
     # A commit that lands while Spark analyzes a statement can be in the table of a subquery, and not in the target.
-    newest = max(_versions_of([], found), default=0)
-    _check_versions(_versions_of([], found), table.store, table.snapshot, newest)
+    read = _versions_of([], found)
+    _check_versions(read, table.store, table.snapshot, max(read, default=0))
     return found
 
 
