@@ -18,10 +18,12 @@ from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.scan import scan_execution
 from tamis.engine.scan.parallel_reader import ReadAhead
 from tamis.engine.scan.report.scan_report import Report
+from tamis.spark.executors.write_task import WideRow
 from tamis.spark.scan import scan_answers, spark_batch, spark_scan
 from tamis.spark.scan.prepared_scan import remembered_preparation
 from tamis.spark.scan.scan_answers import checked_files
 from tamis.spark.scan.spark_scan import Scan
+from tamis.spark.write import narrow_rows, row_change_job, spark_write
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.parquet import page_excerpt, parquet_part
 from tamis.storage.files.parquet.dictionary_texts import dictionary_values, plain_values
@@ -64,6 +66,10 @@ GIVEN = "files given with the scan"
 """Scans of Spark, and plans made with join keys, whose files Java got with them and checks itself."""
 MERGED = "merged subqueries"
 """Queries for whose subqueries Spark built one scan of a table. Spark 4.2 and older build none."""
+NARROW = "writes without a limit of bytes"
+"""Jobs that handed rows to workers without Spark's limit on the bytes of a batch."""
+WIDE = "writes of wide rows"
+"""Such jobs that met a wide row, and ran again. Only the small scale has wide rows."""
 HOOKED = (
     PLACE,
     STRIPES,
@@ -81,6 +87,25 @@ NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
 _placed: Counter[str] = Counter()
+
+
+def _watch_writes() -> None:
+    """Count jobs without Spark's limit on the bytes of a batch, and those that met a wide row."""
+    of_narrow = narrow_rows.write_without_byte_limit
+
+    def counted(df: Any, url: str, head: Any, options: Any, write: Callable[[Any, bool], Any]) -> Any:
+        def written(rows: Any, narrow: bool) -> Any:
+            _placed[NARROW] += narrow
+            try:
+                return write(rows, narrow)
+            except WideRow:
+                _placed[WIDE] += 1
+                raise
+
+        return of_narrow(df, url, head, options, written)
+
+    for module in (spark_write, row_change_job):
+        setattr(module, "write_without_byte_limit", counted)  # noqa: B010
 
 
 def _watch_gates() -> None:
@@ -124,6 +149,7 @@ def watch() -> None:
 
     setattr(Interpreter, "place", place)  # noqa: B010
     _watch_gates()
+    _watch_writes()
     of_stripes = ExcerptReader.read
 
     def read(reader: ExcerptReader, places: Any, stripes: Any) -> Any:
@@ -253,7 +279,7 @@ class Coverage:
         """Takes the reports that have come since the last call; ``adopted`` are the names of adopted tables."""
         self.queries += 1
         self.features.update(features)
-        for feature in (*HOOKED, AHEAD):
+        for feature in (*HOOKED, AHEAD, NARROW, WIDE):
             self.features[feature] += _placed.pop(feature, 0)
         fresh = []
         for report in tamis.reports(12):

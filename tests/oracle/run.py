@@ -13,7 +13,7 @@ from tamis.world import world
 from tests.oracle import differing, malformed, streams, tour
 from tests.oracle import history as h
 from tests.oracle.case import Case, contents
-from tests.oracle.coverage import MERGED, Coverage
+from tests.oracle.coverage import MERGED, NARROW, WIDE, Coverage
 from tests.oracle.embedded import WAYS, misread, some_limit, some_options, truths
 from tests.oracle.judges import Answers, Judge
 from tests.oracle.lab import Built, Lab, StepFailed
@@ -23,7 +23,7 @@ from tests.oracle.queries import CORE_SHAPES, RARE_SHAPES, Queries
 from tests.oracle.query import Asked, Query
 from tests.oracle.settings import ALL_OFF, USUAL, Settings, settled, some_settings
 from tests.oracle.tables import Tables
-from tests.spark.capabilities import merges_scans
+from tests.spark.capabilities import measures_batches, merges_scans
 
 SETTINGS, QUERIES, FILTERS, LIBRARY_QUERIES, MORE_LIBRARY_QUERIES = 8, 12, 20, 12, 60
 """Of a round: draws of settings, queries of each, and embedded filters and other libraries' queries over each table."""
@@ -79,6 +79,7 @@ class Oracle:
         self.libraries = libraries
         self.judge = Judge(lab)
         progress.coverage.wanted += [malformed.FEATURE, *([MERGED] if merges_scans(lab.spark) else [])]
+        progress.coverage.wanted += [NARROW, WIDE] if measures_batches(lab.spark) else []
         self._end = self._last = 0.0
 
     def run(

@@ -57,6 +57,8 @@ SMALL = {
     "compact_run_parts": 2,
     "smallest_batch_rows": 3,
     "largest_batch_rows": 7,
+    "narrow_batch_rows": 3,
+    "narrow_row_bytes": 60,
     "pushed_list_values": 3,
     "look_bytes": 200,
     "look_rows": 20,

@@ -113,3 +113,8 @@ def needs_views(spark: Any) -> None:
     """Skip where Spark has no catalogs of tables and views."""
     if not has_views(spark):
         pytest.skip(f"Spark {spark.version} has no permanent views of other catalogs than its own")
+
+
+def measures_batches(spark: Any) -> bool:
+    """Whether Spark computes the bytes of an Arrow batch after each row."""
+    return bool(bridge_of(spark).offers("org.apache.spark.sql.internal.SQLConf", "arrowMaxBytesPerOutputBatch", 0))

@@ -69,6 +69,11 @@ class Options:
 
     ``auto`` refuses them, except in Spark statements whose meaning in Spark is to take any row.
     """
+    write_wide_rows: bool = False
+    """Whether rows may have more than 32 KB of text or binaries; Spark then hands them over in smaller batches.
+
+    Without it, a write through Spark that meets such a row runs again.
+    """
     schema_policy: str = "any"
     """``forward`` refuses schema changes that would fence readers of the current schema."""
     export: tuple[str, ...] = ()
@@ -356,6 +361,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
     WRITE_SHRED: ("write_shred", _names),
     "tamis.write.outside_filter": ("write_outside", _one_of("auto", "refuse", "allow")),
+    "tamis.write.wide_rows": ("write_wide_rows", _flag),
     _EXPORT: ("export", _formats),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
     "timezone": ("timezone", _zone),

@@ -15,7 +15,7 @@ from pyroaring import BitMap
 from tamis.engine.part_writer import WriteSpec, write_parts
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.spark.executors.row_metadata import PART, POSITION
-from tamis.spark.executors.write_task import from_ipc, refusal_result, to_ipc
+from tamis.spark.executors.write_task import WideRow, from_ipc, refusal_result, to_ipc
 
 DELETE, UPDATE, INSERT, REINSERT = 1, 2, 3, 4
 """Spark's codes of row changes (its ``RowDeltaUtils``)."""
@@ -102,8 +102,8 @@ def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Re
     try:
         manifests = [to_ipc(manifest) for manifest in write_parts(rows(), spec)]
         outcome = pickle.dumps(found.changes(manifests))
-    except (InvalidInput, SchemaMismatch) as error:
-        if not spec.refuses:
+    except (InvalidInput, SchemaMismatch, WideRow) as error:
+        if not (spec.refuses or isinstance(error, WideRow)):
             raise
         outcome = refusal_result(error)
     yield pa.record_batch([pa.array([outcome], pa.binary())], ["outcome"])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.engine.operations.rows.overwrite import survivors_of
 from tamis.engine.operations.rows.replace_filter import check_within
@@ -21,6 +22,10 @@ RESULT = "manifest binary"
 
 A row is returned only after its part is durable.
 """
+
+
+class WideRow(Exception):
+    """A row is too wide for a job without a limit on the bytes of a batch."""
 
 
 def write_rows(
@@ -41,8 +46,8 @@ def write_rows(
     try:
         for manifest in write_parts(rows, spec):
             yield _result_batch(to_ipc(manifest))
-    except (InvalidInput, SchemaMismatch) as error:
-        if not (conjuncts or spec.refuses):
+    except (InvalidInput, SchemaMismatch, WideRow) as error:
+        if not (conjuncts or spec.refuses or isinstance(error, WideRow)):
             raise
         yield _result_batch(refusal_result(error))
 
@@ -54,18 +59,22 @@ def _result_batch(data: bytes) -> pa.RecordBatch:
 _REFUSED = b"refused"
 
 
-def refusal_result(error: TamisError) -> bytes:
+def refusal_result(error: TamisError | WideRow) -> bytes:
     """Return what a task returns instead of a result, for an error that Spark must not try again."""
     return _REFUSED + pickle.dumps(error)
 
 
-def returned_refusal(result: bytes) -> TamisError | None:
-    """The error that a task returned instead of a result, or None."""
-    if not result.startswith(_REFUSED):
-        return None
-    error = pickle.loads(result.removeprefix(_REFUSED))  # noqa: S301  # made by our own task
-    assert isinstance(error, TamisError)
-    return error
+def returned_refusal(results: Iterable[bytes]) -> TamisError | WideRow | None:
+    """The first error that a task returned instead of a result, or None. ``WideRow`` only if there is no other."""
+    found = [pickle.loads(r.removeprefix(_REFUSED)) for r in results if is_refusal(r)]  # noqa: S301  # made by our tasks
+    errors = [error for error in found if isinstance(error, TamisError | WideRow)]
+    assert len(errors) == len(found)
+    return min(errors, key=lambda error: isinstance(error, WideRow), default=None)
+
+
+def is_refusal(result: bytes) -> bool:
+    """Whether a task returned an error instead of a result."""
+    return result.startswith(_REFUSED)
 
 
 def renamed(
@@ -73,6 +82,24 @@ def renamed(
 ) -> Any:
     """Call ``function`` with the batches, their columns renamed to ``names``."""
     return function(batch.rename_columns(names) for batch in batches)
+
+
+def check_row_width(
+    batches: Iterator[pa.RecordBatch], names: list[str], function: Callable[[Iterator[pa.RecordBatch]], Any]
+) -> Any:
+    """Call ``function`` with the batches without their last column, which marks wide rows; the others get ``names``.
+
+    Its iterator raises ``WideRow`` at the first marked row.
+    """
+
+    def narrow() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            *columns, wide = batch.columns
+            if pc.any(wide).as_py():
+                raise WideRow
+            yield pa.RecordBatch.from_arrays(columns, names=names)
+
+    return function(narrow())
 
 
 def rewrite(pickled: bytes) -> list[bytes]:

@@ -16,8 +16,9 @@ from tamis.engine.secondary_index import Run
 from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
 from tamis.spark.executors.row_metadata import METADATA
-from tamis.spark.executors.write_task import returned_refusal
+from tamis.spark.executors.write_task import is_refusal, returned_refusal
 from tamis.spark.write.generated_rows import with_generated
+from tamis.spark.write.narrow_rows import write_without_byte_limit
 from tamis.spark.write.spark_job import spark_job
 from tamis.spark.write.spark_write import arrange_rows, map_rows
 
@@ -35,17 +36,20 @@ def collect_changes(df: Any, table: Any, verb: str, options: Options) -> task.Ch
         df = df.drop(METADATA)
     numbering = Numbering(head.table_id, strict=False)
     spec = replace(write_spec(table.store, head, head.schema, options), numbering=numbering)
-    rows = arrange_rows(with_generated(df, head), head, options) if verb != "delete" else df
-    job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
-    with spark_job(df.sparkSession, _VERBS.get(verb, verb), table.store.url):
-        results = [bytes(row[0]) for row in job.collect()]
-    done = [data for data in results if returned_refusal(data) is None]
-    found = task.Changes.merged([pickle.loads(data) for data in done])  # noqa: S301  # from our workers
-    if (
-        refused := next((error for data in results if (error := returned_refusal(data)) is not None), None)
-    ) is not None:
-        discard_parts(table.store, found.tables)
-        raise refused
+    run = functools.partial(task.change, spec=spec)
+
+    def change(rows: Any, narrow: bool) -> task.Changes:
+        arranged = arrange_rows(with_generated(rows, head), head, options) if verb != "delete" else rows
+        with spark_job(rows.sparkSession, _VERBS.get(verb, verb), table.store.url):
+            results = [bytes(row[0]) for row in map_rows(arranged, run, task.RESULT, narrow=narrow).collect()]
+        done = [pickle.loads(data) for data in results if not is_refusal(data)]  # noqa: S301  # from our workers
+        found = task.Changes.merged(done)
+        if (refused := returned_refusal(results)) is not None:
+            discard_parts(table.store, found.tables)
+            raise refused
+        return found
+
+    found = write_without_byte_limit(df, table.store.url, head, options, change)
     if found.doubled:
         raise InvalidInput(
             f"A row of {table.name()} would change twice.",

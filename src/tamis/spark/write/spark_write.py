@@ -26,6 +26,7 @@ from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
 from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.write.generated_rows import with_generated
+from tamis.spark.write.narrow_rows import mark_wide_rows, write_without_byte_limit
 from tamis.spark.write.own_reads import OwnReads
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
@@ -52,24 +53,29 @@ def write_rows(
     spec = replace(write_spec(store, head, head.schema, options), numbering=numbering)
     asked = conjuncts if conjuncts and options.write_outside == "refuse" else ()
     run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
-    with spark_job(df.sparkSession, "write rows to", store.url):
-        results = [
-            bytes(row[0])
-            for row in map_rows(arrange_rows(with_generated(df, head), head, options), run, task.RESULT).collect()
-        ]
-    refused = next((error for data in results if (error := task.returned_refusal(data)) is not None), None)
-    manifests = [task.from_ipc(data) for data in results if task.returned_refusal(data) is None]
-    if refused is not None:
-        discard_parts(store, manifests)
-        raise refused
-    return manifests
+
+    def write(rows: Any, narrow: bool) -> list[pa.Table]:
+        arranged = arrange_rows(with_generated(rows, head), head, options)
+        with spark_job(rows.sparkSession, "write rows to", store.url):
+            results = [bytes(row[0]) for row in map_rows(arranged, run, task.RESULT, narrow=narrow).collect()]
+        manifests = [task.from_ipc(data) for data in results if not task.is_refusal(data)]
+        if (refused := task.returned_refusal(results)) is not None:
+            discard_parts(store, manifests)
+            raise refused
+        return manifests
+
+    return write_without_byte_limit(df, store.url, head, options, write)
 
 
-def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
+def map_rows(df: Any, function: Callable[[Any], Any], result: str, *, narrow: bool = False) -> Any:
     """``df.mapInArrow(function, result)``, also for column names with dots or backquotes.
 
-    PySpark takes a dot in a name for a path to a field, so such columns are renamed on the way.
+    PySpark takes a dot in a name for a path to a field, so such columns are renamed on the way. ``narrow``: with
+    ``WideRow`` for a wide row (``narrow_rows``).
     """
+    if narrow:
+        marked, checked = mark_wide_rows(df, function)
+        return marked.mapInArrow(executor_function(df.sparkSession, checked), result)
     if not any("." in name or "`" in name for name in df.columns):
         return df.mapInArrow(executor_function(df.sparkSession, function), result)
     named = functools.partial(task.renamed, names=df.columns, function=function)
