@@ -234,6 +234,7 @@ KEPT = {
     "a variant": "SELECT id, parse_json('1') FROM range(3)",
     "an array in a struct": "SELECT id, named_struct('a', array('b')) FROM range(3)",
     "many columns": f"SELECT {', '.join(f'id AS c{i}' for i in range(101))} FROM range(3)",
+    "many fields": "SELECT named_struct(" + ", ".join(f"'f{i}', 'a'" for i in range(101)) + ") AS s FROM range(3)",
     "a pandas function": "SELECT id, plus_one(id) FROM range(3)",
     "a pandas function in a subquery": "SELECT id FROM range(3) WHERE id < (SELECT max(plus_one(id)) FROM range(3))",
     "a table function of Python": "SELECT id, a FROM range(3), LATERAL three(id)",

@@ -25,7 +25,7 @@ BATCH_ROWS = SIZES.narrow_batch_rows
 MAX_ROW_BYTES = SIZES.narrow_row_bytes
 """Bytes of the texts and binaries of a row, above which the row is wide."""
 _MAX_COLUMNS = 100
-"""Columns up to which Spark compiles the test of a row's width (``spark.sql.codegen.maxFields``)."""
+"""Columns, and fields of texts, up to which Spark compiles the test of a row (``spark.sql.codegen.maxFields``)."""
 _NUMBERS = frozenset({"boolean", "byte", "short", "integer", "long", "float", "double", "decimal"})
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "time", "daytimeinterval", "yearmonthinterval"})
 _BOUNDED = _NUMBERS | _TIMES
@@ -81,8 +81,9 @@ def _narrow_frame(df: Any, head: Head) -> Any:
     bridge = bridge_of(df.sparkSession)
     if not bridge.offers("org.apache.spark.sql.internal.SQLConf", "arrowMaxBytesPerOutputBatch", 0):
         return None  # before 4.1, Spark did not compute the bytes of each row
-    fields = df.schema.fields
-    if len(fields) > _MAX_COLUMNS or any(_widths(field.dataType, "") is None for field in fields):
+    widths = [_widths(field.dataType, "") for field in df.schema.fields]
+    texts = sum(_MAX_COLUMNS + 1 if found is None else len(found) for found in widths)
+    if max(len(widths), texts) > _MAX_COLUMNS:
         return None
     if head.schema is None or any(head.schema.by_id[ids[0]].generated for ids in head.cluster_by):
         return None  # another step of the job hands rows to Python, to compute what they are sorted by
