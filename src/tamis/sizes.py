@@ -142,7 +142,7 @@ class InternalSizes:
     narrow_batch_rows: int = 2_048
     """Rows of a batch that Spark hands over for a write without measuring it."""
     narrow_row_bytes: int = 32 * 2**10
-    """Bytes of texts of a row up to which such a batch may have it; with ``narrow_batch_rows``, Spark's own 64 MiB."""
+    """Bytes of a row up to which such a batch may have it; times ``narrow_batch_rows``, Spark's own 64 MiB."""
     pushed_list_values: int = 1_000
     """Maximum number of IN list values pushed down to Spark's Parquet reader."""
     look_bytes: int = 64 * 2**20

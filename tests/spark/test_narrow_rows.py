@@ -155,6 +155,11 @@ def test_a_worker_stops_at_a_wide_row_wherever_it_is(lake: Lake, jobs: Counter[s
         ("STRING COLLATE UTF8_LCASE", WIDE),
         ("VARCHAR(1000000)", WIDE),
         ("STRUCT<a: INT, `b.c`: STRUCT<d: STRING>>", f"named_struct('a', 1, 'b.c', named_struct('d', {WIDE}))"),
+        ("ARRAY<STRING>", f"array('a', NULL, {WIDE})"),
+        ("ARRAY<BOOLEAN>", f"array_repeat(true, {MAX_ROW_BYTES})"),
+        ("ARRAY<STRUCT<n: INT, `b.c`: STRING>>", f"array(NULL, named_struct('n', 1, 'b.c', {WIDE}))"),
+        ("ARRAY<STRING>", f"array_repeat('', {MAX_ROW_BYTES})"),
+        ("STRUCT<a: ARRAY<DATE>>", f"named_struct('a', array_repeat(DATE'2026-01-01', {MAX_ROW_BYTES}))"),
     ],
 )
 def test_wide_values_of_each_type_are_found(lake: Lake, jobs: Counter[str], kind: str, value: str) -> None:
@@ -164,6 +169,24 @@ def test_wide_values_of_each_type_are_found(lake: Lake, jobs: Counter[str], kind
     with pytest.warns(UserWarning, match="runs again"):
         lake.sql(f"INSERT INTO lake.db.t SELECT 2, {value}")
     assert lake.rows(f"SELECT id, `a.b` = {value} FROM lake.db.t ORDER BY id") == [(1, None), (2, True)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"map('a', {WIDE}, 'b', NULL)",
+        f"map({WIDE}, 'a')",
+        f"map_from_arrays(transform(sequence(1, {MAX_ROW_BYTES // 20}), i -> CAST(i AS STRING)), array_repeat('', {MAX_ROW_BYTES // 20}))",
+    ],
+)
+def test_wide_maps_are_found(lake: Lake, jobs: Counter[str], value: str) -> None:
+    lake.sql("CREATE TABLE lake.db.t (id BIGINT, m MAP<STRING, STRING>) USING tamis")
+    lake.sql("INSERT INTO lake.db.t VALUES (1, NULL), (3, map()), (4, map('k', 'v'))")
+    assert jobs == {"narrow": 1}
+    with pytest.warns(UserWarning, match="runs again"):
+        lake.sql(f"INSERT INTO lake.db.t SELECT 2, {value}")
+    same = f"SELECT id, m['k'], map_entries(m) = map_entries({value}) FROM lake.db.t ORDER BY id"
+    assert lake.rows(same) == [(1, None, None), (2, None, True), (3, None, False), (4, "v", False)]
 
 
 def test_many_values_make_a_row_wide(lake: Lake, jobs: Counter[str]) -> None:
@@ -229,10 +252,11 @@ def test_the_refusal_of_a_row_goes_before_width(lake: Lake, jobs: Counter[str]) 
 
 
 KEPT = {
-    "an array": "SELECT id, array(id) FROM range(3)",
-    "a map": "SELECT id, map('a', id) FROM range(3)",
-    "a variant": "SELECT id, parse_json('1') FROM range(3)",
-    "an array in a struct": "SELECT id, named_struct('a', array('b')) FROM range(3)",
+    "a variant": "SELECT id, parse_json('1') AS v FROM range(3)",
+    "a variant in a struct": "SELECT id, named_struct('a', parse_json('1')) AS v FROM range(3)",
+    "an array of arrays": "SELECT id, array(array(id)) AS a FROM range(3)",
+    "an array of binaries": "SELECT id, array(X'00') AS a FROM range(3)",
+    "an array in a map": "SELECT id, map('a', array(id)) AS a FROM range(3)",
     "many columns": f"SELECT {', '.join(f'id AS c{i}' for i in range(101))} FROM range(3)",
     "many fields": "SELECT named_struct(" + ", ".join(f"'f{i}', 'a'" for i in range(101)) + ") AS s FROM range(3)",
     "a pandas function": "SELECT id, plus_one(id) FROM range(3)",

@@ -70,9 +70,9 @@ class Options:
     ``auto`` refuses them, except in Spark statements whose meaning in Spark is to take any row.
     """
     write_wide_rows: bool = False
-    """Whether rows may have more than 32 KB of text or binaries; Spark then hands them over in smaller batches.
+    """Whether rows may have more than 32 KB in texts, binaries, arrays and maps.
 
-    Without it, a write through Spark that meets such a row runs again.
+    Spark then hands them over in smaller batches. Without it, a write that meets such a row runs again.
     """
     schema_policy: str = "any"
     """``forward`` refuses schema changes that would fence readers of the current schema."""

@@ -2,15 +2,15 @@
 
 Since 4.1, Spark computes the bytes of a batch after each row, which takes a third of a write's CPU. Where no row is
 wide, the number of rows bounds a batch as well. So a write first tries a job without Spark's limit, in a clone of the
-session. The plan marks wide rows and replaces their texts by NULL, so that a batch has at most ``BATCH_ROWS`` times
-``MAX_ROW_BYTES`` of them. A worker that sees a marked row stops, and the write runs again under Spark's limit.
+session. The plan marks wide rows and replaces what makes them wide by NULL, so that a batch has at most ``BATCH_ROWS``
+times ``MAX_ROW_BYTES`` of it. A worker that sees a marked row stops, and the write runs again under Spark's limit.
 """
 
 from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from tamis.core.types.identifiers import backquote
@@ -23,13 +23,16 @@ from tamis.storage.commit_log import Head
 
 BATCH_ROWS = SIZES.narrow_batch_rows
 MAX_ROW_BYTES = SIZES.narrow_row_bytes
-"""Bytes of the texts and binaries of a row, above which the row is wide."""
+"""Bytes of the texts, binaries, arrays and maps of a row, above which the row is wide."""
 _MAX_COLUMNS = 100
 """Columns, and fields of texts, up to which Spark compiles the test of a row (``spark.sql.codegen.maxFields``)."""
 _NUMBERS = frozenset({"boolean", "byte", "short", "integer", "long", "float", "double", "decimal"})
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "time", "daytimeinterval", "yearmonthinterval"})
 _BOUNDED = _NUMBERS | _TIMES
 """Names of the types whose values have a bounded size."""
+_TEXTS = frozenset({"string", "char", "varchar"})
+_ITEM_BYTES = 16
+"""Bytes of an item of an array, but for its text."""
 
 Written = TypeVar("Written")
 _wide_tables: set[str] = set()
@@ -53,7 +56,7 @@ def write_without_byte_limit(
         _wide_tables.add(head.table_id)
         warnings.warn(
             f"The write to {printable(url)} runs again, in smaller batches, because a row has more than "
-            f"{MAX_ROW_BYTES // 1024} KB of text. Set the table property tamis.write.wide_rows = true to write in "
+            f"{MAX_ROW_BYTES:,} bytes. Set the table property tamis.write.wide_rows = true to write in "
             "smaller batches from the start.",
             stacklevel=2,
         )
@@ -65,11 +68,11 @@ def mark_wide_rows(df: Any, function: Callable[[Any], Any]) -> tuple[Any, Callab
 
     The columns of a wide row that can be wide are NULL. Columns are named ``c0``, ``c1`` and so on.
     """
-    widths = [_widths(field.dataType, f"c{at}") or [] for at, field in enumerate(df.schema.fields)]
-    names = [f"c{at}" for at in range(len(widths))]
-    total = " + ".join(f"CAST(coalesce(octet_length({place}), 0) AS BIGINT)" for found in widths for place in found)
+    names = [f"c{at}" for at in range(len(df.columns))]
+    sizes = [_sizes(field.dataType, name) or [] for field, name in zip(df.schema.fields, names, strict=True)]
+    total = " + ".join(f"coalesce(CAST({size} AS BIGINT), 0)" for found in sizes for size in found)
     marked = df.toDF(*names).selectExpr("*", f"{total or 0} > {MAX_ROW_BYTES} AS wide")
-    kept = (f"IF(wide, NULL, {name}) AS {name}" if found else name for name, found in zip(names, widths, strict=True))
+    kept = (f"IF(wide, NULL, {name}) AS {name}" if found else name for name, found in zip(names, sizes, strict=True))
     return marked.selectExpr(*kept, "wide"), functools.partial(check_row_width, names=df.columns, function=function)
 
 
@@ -81,9 +84,9 @@ def _narrow_frame(df: Any, head: Head) -> Any:
     bridge = bridge_of(df.sparkSession)
     if not bridge.offers("org.apache.spark.sql.internal.SQLConf", "arrowMaxBytesPerOutputBatch", 0):
         return None  # before 4.1, Spark did not compute the bytes of each row
-    widths = [_widths(field.dataType, "") for field in df.schema.fields]
-    texts = sum(_MAX_COLUMNS + 1 if found is None else len(found) for found in widths)
-    if max(len(widths), texts) > _MAX_COLUMNS:
+    sizes = [_sizes(field.dataType, "") for field in df.schema.fields]
+    terms = sum(_MAX_COLUMNS + 1 if found is None else len(found) for found in sizes)
+    if max(len(sizes), terms) > _MAX_COLUMNS:
         return None
     if head.schema is None or any(head.schema.by_id[ids[0]].generated for ids in head.cluster_by):
         return None  # another step of the job hands rows to Python, to compute what they are sorted by
@@ -91,12 +94,36 @@ def _narrow_frame(df: Any, head: Head) -> Any:
     return None if rows is None else DataFrame(rows, SparkSession(df.sparkSession.sparkContext, rows.sparkSession()))
 
 
-def _widths(kind: Any, place: str) -> list[str] | None:
-    """Return what can be wide in the column ``place`` of the type ``kind``; None where ``octet_length`` cannot tell."""
+def _sizes(kind: Any, place: str) -> list[str] | None:
+    """Return SQL for the bytes that ``place`` has beyond those of a number: terms of a sum, each of which may be NULL.
+
+    None for a type ``kind`` whose bytes SQL cannot count. ``place`` is SQL, too.
+    """
     name = kind.typeName()
-    if name in {"string", "binary", "char", "varchar"}:
-        return [place]
+    if name in _TEXTS | {"binary"}:
+        return [f"octet_length({place})"]
     if name == "struct":
-        found = [_widths(field.dataType, f"{place}.{backquote(field.name)}") for field in kind.fields]
-        return None if any(one is None for one in found) else [inner for one in found if one for inner in one]
+        return _joined(_sizes(field.dataType, f"{place}.{backquote(field.name)}") for field in kind.fields)
+    if name == "array":
+        return _item_sizes(kind.elementType, place)
+    if name == "map":
+        keys, values = f"map_keys({place})", f"map_values({place})"
+        return _joined((_item_sizes(kind.keyType, keys), _item_sizes(kind.valueType, values)))
     return [] if name in _BOUNDED else None
+
+
+def _item_sizes(kind: Any, place: str) -> list[str] | None:
+    """Return what ``_sizes`` does, for an array at ``place`` of items of the type ``kind``."""
+    name = kind.typeName()
+    if name in _BOUNDED:
+        return [f"{_ITEM_BYTES} * array_size({place})"]
+    if name in _TEXTS:
+        return [f"{_ITEM_BYTES} * array_size({place})", f"octet_length(array_join({place}, ''))"]
+    if name == "struct":
+        return _joined(_item_sizes(field.dataType, f"{place}.{backquote(field.name)}") for field in kind.fields)
+    return None
+
+
+def _joined(found: Iterable[list[str] | None]) -> list[str] | None:
+    listed = list(found)
+    return None if any(one is None for one in listed) else [term for one in listed if one for term in one]
