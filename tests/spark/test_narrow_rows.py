@@ -350,5 +350,7 @@ def test_the_session_of_the_user_does_not_change(lake: Lake, jobs: Counter[str])
     assert jobs == {"narrow": 1}
     assert (dict(lake.spark.sparkContext._conf.getAll()), lake.spark.conf.get(LIMIT)) == before
     assert not lake.spark._jsparkSession.sessionState().conf().contains(LIMIT)
+    rows = lake.spark.sparkContext.parallelize([(1, "a")]).toDF(["id", "body"])
+    assert rows.sparkSession._jsparkSession.equals(lake.spark._jsparkSession)
     active = session.getActiveSession()
     assert active.isEmpty() or active.get().equals(lake.spark._jsparkSession)

@@ -78,7 +78,6 @@ def mark_wide_rows(df: Any, function: Callable[[Any], Any]) -> tuple[Any, Callab
 
 def _narrow_frame(df: Any, head: Head) -> Any:
     """Return ``df`` in a session without Spark's limit on bytes, or None where the limit has to stay."""
-    from pyspark.sql import SparkSession
     from pyspark.sql.classic.dataframe import DataFrame
 
     bridge = bridge_of(df.sparkSession)
@@ -91,7 +90,8 @@ def _narrow_frame(df: Any, head: Head) -> Any:
     if head.schema is None or any(head.schema.by_id[ids[0]].generated for ids in head.cluster_by):
         return None  # another step of the job hands rows to Python, to compute what they are sorted by
     rows = bridge.helper("ArrowBatches").withoutByteLimit(df._jdf, BATCH_ROWS)
-    return None if rows is None else DataFrame(rows, SparkSession(df.sparkSession.sparkContext, rows.sparkSession()))
+    # With the user's session, since each SparkSession that PySpark makes becomes that of ``RDD.toDF``.
+    return None if rows is None else DataFrame(rows, df.sparkSession)
 
 
 def _sizes(kind: Any, place: str) -> list[str] | None:
