@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.errors import StoreUnavailable
+from tamis.storage.commit_log import create
+from tamis.storage.object_store import Store
+
 
 def history(lake: Any, name: str) -> list[str]:
     return [row[0] for row in lake.rows(f"SELECT operation FROM lake.{name}.history ORDER BY version")]
@@ -62,3 +70,62 @@ def test_the_dataframe_writer(lake: Any) -> None:
     lake.spark.range(3).writeTo(name).using("tamis").createOrReplace()
     lake.spark.range(2).writeTo(name).append()
     assert sorted(lake.rows("SELECT * FROM lake.db.t")) == [(0,), (0,), (1,), (1,), (2,)]
+
+
+STAGED = {
+    "create": "CREATE TABLE lake.db.t USING tamis AS SELECT id AS x FROM range(10)",
+    "replace": "CREATE OR REPLACE TABLE lake.db.t USING tamis AS SELECT id AS x FROM range(10)",
+}
+
+
+@pytest.mark.parametrize("verb", STAGED)
+@pytest.mark.parametrize("landed", [True, False])
+def test_a_commit_of_unknown_outcome_keeps_its_files(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, verb: str, landed: bool
+) -> None:
+    """The store loses the answer to the commit's write, then all reads until the statement has failed."""
+    if verb == "replace":
+        lake.sql("CREATE TABLE lake.db.t USING tamis AS SELECT id AS x FROM range(3)")
+    before = history(lake, "db.t") if verb == "replace" else []
+    plain, lost = Store._run, [False]
+
+    def run(store: Store, action: str, path: str, call: Any, *, create: bool = False) -> Any:
+        if "_tamis/log/" in path and action == "write" and not lost[0]:
+            lost[0] = True
+            if landed:
+                plain(store, action, path, call, create=create)
+            raise StoreUnavailable("planned")
+        if lost[0] and action in {"read", "write"}:
+            raise StoreUnavailable("planned")
+        return plain(store, action, path, call, create=create)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_run", run)
+        lake.refused(STAGED[verb], "COMMIT_UNKNOWN")
+    if landed:
+        assert history(lake, "db.t") == [*before, verb]
+        assert sorted(lake.rows("SELECT x FROM lake.db.t")) == [(i,) for i in range(10)]
+    elif verb == "replace":
+        assert history(lake, "db.t") == before
+        assert sorted(lake.rows("SELECT x FROM lake.db.t")) == [(i,) for i in range(3)]
+    if landed or verb == "replace":
+        table = tamis.open(lake.folder / "db" / "t")
+        table.vacuum("0s", dry_run=False, below_retention=True)
+        assert {entry.path for entry in table.store.list("data")} == set(table.snapshot.parts(None)["path"].to_pylist())
+    else:
+        lake.sql(STAGED["create"])
+        assert lake.rows("SELECT count(*) FROM lake.db.t") == [(10,)]
+
+
+def test_a_table_that_came_first_is_left_alone(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another writer creates the table while a CREATE TABLE AS SELECT writes its rows, which are removed."""
+
+    def second(*given: Any, **named: Any) -> Any:
+        tamis.create(lake.folder / "db" / "t", pa.schema([("y", pa.int64())])).append(pa.table({"y": [7]}))
+        return create(*given, **named)
+
+    monkeypatch.setattr("tamis.spark.catalog.staged_table.create", second)
+    lake.refused(STAGED["create"], "TABLE_EXISTS")
+    table = tamis.open(lake.folder / "db" / "t")
+    assert table.scan().to_arrow().to_pylist() == [{"y": 7}]
+    assert {entry.path for entry in table.store.list("data")} == set(table.snapshot.parts(None)["path"].to_pylist())

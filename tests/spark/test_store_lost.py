@@ -24,6 +24,7 @@ STATEMENTS = {
     "update": "UPDATE lake.db.t SET n = n + 1 WHERE id % 10 = 4",
     "merge": "MERGE INTO lake.db.t t USING (SELECT id + 25 AS id, 9 AS n FROM range(10)) s ON t.id = s.id "
     "WHEN MATCHED AND t.id = 26 THEN DELETE WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    "replace": "CREATE OR REPLACE TABLE lake.db.t USING tamis AS SELECT id, 3 AS n FROM range(5)",
     "compact": "CALL lake.system.compact(table => 'db.t')",
     "restore": "CALL lake.system.restore(table => 'db.t', version => 2)",
     "create index": "CALL lake.system.create_index(table => 'db.t', index => 'by_n', columns => 'n')",

@@ -15,10 +15,11 @@ from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.expr.column_definitions import parse_columns
 from tamis.core.types import DataType, Schema
 from tamis.core.types.arrow import from_arrow_schema
+from tamis.engine.operations.rows.append import create_with_rows
+from tamis.engine.scan import Options
 from tamis.engine.scan.scan_options import mapping_items
 from tamis.errors import InvalidInput
-from tamis.storage.commit_log import Head, Operation
-from tamis.storage.commit_log import create as create_state
+from tamis.storage.commit_log import Head
 from tamis.storage.commit_log.features import FOLLOWING
 from tamis.storage.object_store import Store, open_store
 from tamis.storage.object_store.storage_options import SOURCE
@@ -161,15 +162,16 @@ def _from_log(store: Store, source: str, given: dict[str, Any], *, follow: bool)
 def _copied(
     store: Store, place: Store, table: SourceTable, make_head: Callable[[Schema], Head]
 ) -> tuple[Table, Adoption]:
-    """Write the rows of a source into a new table, which is made once the source was found to be readable."""
+    """Write the rows of a source into a new table, in one commit."""
     options = {f"{SOURCE}{name}": value for name, value in place.options.items()}
     aside = open_store(f"memory://adopt-{new_id()}", options)
     try:
         snapshot, adoption = adopt_by_reference(aside, table, make_head)
         assert snapshot is not None
-        made = Table(store, create_state(store, make_head(table.schema), Operation("create")))
-        made.append(Table(aside, snapshot).scan().to_batches())
-        return made, replace(adoption, version=made.version)
+        head = make_head(table.schema)
+        rows = Table(aside, snapshot).scan().to_batches()
+        made = create_with_rows(store, head, rows, Options.resolve(None, None, head.properties))
+        return Table(store, made), replace(adoption, version=made.version)
     finally:
         for entry in aside.list():
             aside.delete(entry.path)

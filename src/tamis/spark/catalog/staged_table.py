@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tamis.engine.operations.result import Result, written_counts
+from tamis.engine.operations.rows.append import discard_parts
 from tamis.engine.part_writer.identity_values import identity_of
 from tamis.engine.scan import Options
+from tamis.errors import TamisError
 from tamis.spark.catalog.create_table import created_options
 from tamis.spark.catalog.loaded_table import _CATALOG, INTERFACES, LoadedTable
 from tamis.spark.catalog.spark_table import SparkTable
@@ -78,18 +80,25 @@ class StagedTable(SparkTable):
         return StagedWrite(self, options).java()
 
     def commitStagedChanges(self) -> None:  # noqa: N802  # Spark's name
+        written, self.manifests = self.manifests, []  # Spark aborts also where the commit may have landed
+        try:
+            self._commit(written)
+        except TamisError as error:
+            if error.code != "COMMIT_UNKNOWN":
+                self.manifests = written
+            raise
+
+    def _commit(self, manifests: list[Any]) -> None:
         if self.replaces is None:
-            rows, parts, size = written_counts(self.manifests)
+            rows, parts, size = written_counts(manifests)
             metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
-            create(self.store, self.head, Operation("create", metrics=metrics), add=self.manifests)
+            create(self.store, self.head, Operation("create", metrics=metrics), add=manifests)
         else:
-            commit_replacement(self.store, self.replaces, self.head, self.manifests)
+            commit_replacement(self.store, self.replaces, self.head, manifests)
 
     def abortStagedChanges(self) -> None:  # noqa: N802  # Spark's name
-        """Delete the written files that are known. Nothing was visible."""
-        for manifest in self.manifests:
-            for path in manifest["path"].to_pylist():
-                self.store.delete(path)
+        """Delete the written files of a table that was not made. Without a known outcome, they are left to vacuum."""
+        discard_parts(self.store, self.manifests)
         if self.replaces is None:
             self._abort()
 

@@ -19,6 +19,7 @@ import obstore
 
 from tamis.errors import CorruptData, NotFound
 from tamis.storage.object_store.local_ranges import read_here, readable_here, state_here, whole_here
+from tamis.storage.object_store.local_uploads import find_uploads, finished_name, remove_upload
 from tamis.storage.object_store.location import Location, locate_store
 from tamis.storage.object_store.object_file import Reader, Writer
 from tamis.storage.object_store.storage_options import own_options, source_options
@@ -270,10 +271,27 @@ class Store:
             self._entry(meta) for meta in found["objects"]
         )
 
+    def uploads(self, prefix: str) -> Sequence[Entry]:
+        """List the files in the folder ``prefix`` that are being written, or were by a process that was killed.
+
+        An object store shows none: its rules for multipart uploads remove them.
+        """
+        if self.location.scheme != "file":
+            return []
+        found = self._run("list", prefix, lambda _, key: list(find_uploads(f"{self.location.path}/{key}")))
+        return [Entry(f"{prefix}/{name}", size, modified) for name, size, modified in found]
+
     def delete(self, path: str) -> None:
-        """Delete the object if it exists."""
+        """Delete the object if it exists, or what an upload left."""
+
+        def remove(store: Any, key: str) -> None:
+            if self.location.scheme == "file" and finished_name(key) != key:
+                remove_upload(f"{self.location.path}/{key}")
+            else:
+                obstore.delete(store, key)
+
         try:
-            self._run("delete", path, obstore.delete)
+            self._run("delete", path, remove)
         except NotFound:
             return
 

@@ -16,7 +16,9 @@ from tamis.engine.part_writer import WriteSpec, conform_batches, sorted_batches,
 from tamis.engine.part_writer.identity_values import Numbering, number_rows
 from tamis.engine.scan import Options
 from tamis.errors import Conflict, TamisError
-from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, load
+from tamis.storage.commit_log.commit_objects import find_latest
+from tamis.storage.commit_log.path_checks import already_exists_error, check_free
 from tamis.storage.commit_log.table_constraints import enforced_constraints
 from tamis.storage.object_store import Store
 from tamis.world import new_id
@@ -55,6 +57,26 @@ def append(
     except Conflict:
         after = _commit_second(store, proposal, head)
     return after, replace(result, version=after.version)
+
+
+def create_with_rows(store: Store, head: Head, data: pa.RecordBatchReader, options: Options) -> Snapshot:
+    """Create a table that holds the rows of ``data``, in one commit; a failure leaves no table.
+
+    Raises ``AlreadyExists`` if there is a table, ``InvalidInput`` if there is something else, and ``SchemaMismatch``
+    naming the column that does not fit.
+    """
+    if find_latest(store.fresh()) is not None:
+        raise already_exists_error(store)
+    check_free(store)
+    manifests: list[pa.Table] = []
+    try:
+        manifests.extend(write_rows(store, head, new_rows(store, head, data), options, complete=True))
+    except BaseException:
+        discard_parts(store, manifests)
+        raise
+    rows, parts, size = written_counts(manifests)
+    metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
+    return create(store, head, Operation("create", metrics=metrics), add=manifests)
 
 
 def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:

@@ -37,6 +37,7 @@ from tamis.storage.commit_log.reachable_objects import (
 )
 from tamis.storage.commit_log.vacuum_marker import kept_from, oldest_readable, record_oldest
 from tamis.storage.object_store import Entry, Store
+from tamis.storage.object_store.local_uploads import finished_name
 from tamis.world import made_micros, new_id, world
 
 T = TypeVar("T")
@@ -150,7 +151,7 @@ def vacuum(
     latest = load(store, afresh=True)
     before = oldest_readable(store, latest.head.table_id)
     kept = _Kept(before, max(_oldest(store, latest, cutoff), before), latest)
-    listed = [entry for folder in FOLDERS for entry in store.list(folder)]
+    listed = [entry for folder in FOLDERS for entry in (*store.list(folder), *store.uploads(folder))]
     old = _old_objects(listed, cutoff)
     (doomed, named), kept = _beside_others(store, kept, lambda kept: _plan(store, kept, old))
     if dry_run or not doomed:
@@ -249,7 +250,7 @@ def _old_objects(listed: list[Entry], cutoff: int) -> list[_Old]:
     """Return the objects of writers that were made before ``cutoff``."""
     found = []
     for entry in listed:
-        match = OURS.fullmatch(entry.path)
+        match = OURS.fullmatch(finished_name(entry.path))
         if match is None or match.lastgroup is None:
             continue
         made = max(made_micros(match[match.lastgroup]), entry.modified_micros)
