@@ -137,6 +137,30 @@ def test_a_wide_row_leaves_no_files_and_is_remembered(lake: Lake, jobs: Counter[
     assert jobs == {"narrow": 1, "limited": 2}
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT OVERWRITE lake.db.t SELECT id, IF(id = 299999, {wide}, sha2(CAST(id AS STRING), 256)) FROM range(0, 300000, 1, 1)",
+        "UPDATE lake.db.t SET body = IF(id = 299999, {wide}, body)",
+        "MERGE INTO lake.db.t t USING (SELECT id, IF(id = 309999, {wide}, 'a') AS body FROM range(0, 310000, 1, 1)) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    ],
+    ids=["overwrite", "update", "merge"],
+)
+def test_files_that_a_task_has_written_before_a_wide_row_go(lake: Lake, jobs: Counter[str], statement: str) -> None:
+    lake.sql(
+        "CREATE TABLE lake.db.t (id BIGINT, body STRING) USING tamis TBLPROPERTIES ('tamis.write.part_bytes' = '20000')"
+    )
+    lake.sql("INSERT INTO lake.db.t SELECT id, sha2(CAST(id AS STRING), 256) FROM range(0, 300000, 1, 1)")
+    before, jobs["narrow"] = data_files(lake, "t"), 0
+    assert len(before) > 3
+    with pytest.warns(UserWarning, match="runs again"):
+        lake.sql(statement.format(wide=WIDE))
+    assert jobs == {"narrow": 1, "limited": 1}
+    assert data_files(lake, "t") - before <= referenced(lake, "t")
+    assert lake.rows("SELECT max(length(body)) FROM lake.db.t") == [(MAX_ROW_BYTES + 1,)]
+
+
 @pytest.mark.parametrize("row", [0, 500_000, 999_999])
 def test_a_worker_stops_at_a_wide_row_wherever_it_is(lake: Lake, jobs: Counter[str], row: int) -> None:
     lake.sql("CREATE TABLE lake.db.t (id BIGINT, body STRING) USING tamis")

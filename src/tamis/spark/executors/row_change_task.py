@@ -99,14 +99,16 @@ def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Re
                 data = [column for place, column in enumerate(batch.columns) if place not in at.values()]
                 yield pa.RecordBatch.from_arrays(data, names=list(spec.schema.names)).filter(pa.array(new))
 
+    manifests: list[bytes] = []
+    outcomes: list[bytes] = []
     try:
-        manifests = [to_ipc(manifest) for manifest in write_parts(rows(), spec)]
-        outcome = pickle.dumps(found.changes(manifests))
+        manifests.extend(to_ipc(manifest) for manifest in write_parts(rows(), spec))
     except (InvalidInput, SchemaMismatch, WideRow) as error:
         if not (spec.refuses or isinstance(error, WideRow)):
             raise
-        outcome = refusal_result(error)
-    yield pa.record_batch([pa.array([outcome], pa.binary())], ["outcome"])
+        outcomes.append(refusal_result(error))
+    outcomes.append(pickle.dumps(found.changes(manifests)))  # also beside an error, whose files the driver discards
+    yield pa.record_batch([pa.array(outcomes, pa.binary())], ["outcome"])
 
 
 def _serialized(rows: dict[str, Any]) -> Removed:
