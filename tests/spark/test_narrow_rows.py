@@ -365,6 +365,27 @@ def test_the_limit_stays_in_a_stream(lake: Lake, jobs: Counter[str], tmp_path: P
     assert jobs == {"limited": 1}
 
 
+def test_a_write_leaves_the_session_of_rdds(lake: Lake) -> None:
+    """PySpark binds ``RDD.toDF`` to the session that was made last."""
+    lake.sql("CREATE TABLE lake.db.t (id BIGINT) USING tamis")
+    other = lake.spark.newSession()
+    try:
+        lake.sql("INSERT INTO lake.db.t VALUES (1)")
+        lake.sql("DELETE FROM lake.db.t WHERE id IN (SELECT id FROM range(3))")
+        rows = lake.spark.sparkContext.parallelize([(1, "a")]).toDF(["id", "body"])
+        assert rows.sparkSession._jsparkSession.equals(other._jsparkSession)
+    finally:
+        type(lake.spark)(lake.spark.sparkContext, lake.spark._jsparkSession)  # binds it again
+
+
+def test_warnings_as_errors_do_not_fail_a_write(lake: Lake, jobs: Counter[str]) -> None:
+    lake.sql("CREATE TABLE lake.db.t (id BIGINT, body STRING) USING tamis")
+    with no_warning():
+        lake.sql(f"INSERT INTO lake.db.t SELECT 1, {WIDE}")
+    assert jobs == {"narrow": 1, "limited": 1}
+    assert lake.rows("SELECT length(body) FROM lake.db.t") == [(MAX_ROW_BYTES + 1,)]
+
+
 def test_the_session_of_the_user_does_not_change(lake: Lake, jobs: Counter[str]) -> None:
     before = dict(lake.spark.sparkContext._conf.getAll()), lake.spark.conf.get(LIMIT)
     session = lake.spark._jvm.org.apache.spark.sql.classic.SparkSession

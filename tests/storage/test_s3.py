@@ -92,7 +92,7 @@ def test_opening_asks_little(store: Store, s3: tuple[dict[str, Any], type[FakeS3
     assert snapshot.io.requests == len(s3[1].asked)
     s3[1].asked.clear()
     append(store, load(store))
-    assert len(s3[1].asked) == 4 + 4 + 2  # opened; looked again; the commit and the hint
+    assert len(s3[1].asked) == 4 + 4 + 3  # opened; looked again; the commit, the one before it, and the hint
 
 
 def test_an_answer_lost_on_the_way_is_recognised(

@@ -14,12 +14,20 @@ from pathlib import Path
 
 from tamis.errors import AlreadyExists, NotFound, TamisError
 from tamis.spark.catalog.table_names import can_exist, relative_path
-from tamis.storage.commit_log import load
+from tamis.storage.commit_log import commit_objects, load
+from tamis.storage.commit_log.commit_objects import HINT, commit_path, find_latest, read_commit
+from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.path_checks import check_free
+from tamis.storage.commit_log.renaming import begin_rename, cancel_rename, rename_target
 from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
 MARKER = "_tamis_namespace.json"
 LOG = "_tamis"
+COMMITS = commit_objects.LOG
+_DROPPED = ".tamis_dropped_"
+_ROUNDS = 10
+"""Listings after which a removal leaves what is still written to the folder."""
 VIEW = "_tamis_view.json"
 
 Names = Sequence[str]
@@ -76,13 +84,25 @@ class Warehouse:
         self.check_not_ended(names)
         path = relative_path(names)
         local = self._local(path)
-        if local is not None:
-            hidden = local.with_name(f".tamis_dropped_{new_id()}")
-            local.rename(hidden)
-            shutil.rmtree(hidden, ignore_errors=True)
+        if local is None:
+            self._remove(path)
             return
-        for prefix in (f"{path}/{LOG}", path):
-            for entry in self.root.list(prefix):
+        local.rename(local.with_name(f"{_DROPPED}{new_id()}"))
+        for hidden in local.parent.glob(f"{_DROPPED}*"):  # also those of drops that were interrupted
+            shutil.rmtree(hidden, ignore_errors=True)
+
+    def _remove(self, path: str) -> None:
+        """Remove the objects of a table that is not on a local disk, also those that are written meanwhile.
+
+        Commits go first, in order: a writer takes its own back if the one before is gone (``commit_landing``). The rest
+        of the log's folder goes last, so that a removal that was interrupted can be run again.
+        """
+        log, commits = f"{path}/{LOG}/", f"{path}/{COMMITS}/"
+        for _ in range(_ROUNDS):
+            entries = self.root.list(path)
+            if not entries:
+                return
+            for entry in sorted(entries, key=lambda e: (not e.path.startswith(commits), e.path.startswith(log))):
                 self.root.delete(entry.path)
 
     def check_not_ended(self, names: Names) -> None:
@@ -125,7 +145,9 @@ class Warehouse:
     def rename(self, old: Names, new: Names) -> None:
         """Move a table.
 
-        One step on local disk. Elsewhere objects are copied, the log last, and then the old ones are removed.
+        One step on local disk. Elsewhere writers are kept away, the objects are copied, the newest commits before the
+        older ones, so that nobody opens a partial table or an earlier version, and then the old ones are removed. One
+        that was interrupted goes on when it is run again; one that fails is undone.
         """
         source, target = relative_path(old), relative_path(new)
         local, there = self._local(source), self._local(target)
@@ -141,10 +163,47 @@ class Warehouse:
                     remedy="Choose another name.",
                 ) from error
             return
-        entries = self.root.list(source)
-        for entry in sorted(entries, key=lambda e: (e.path.startswith(f"{source}/{LOG}"), e.path)):
-            self.root.put(target + entry.path[len(source) :], self.root.get(entry.path))
-        self.drop_table(old)
+        store = self.store(old)
+        if not self.resumes_rename(old, new):
+            check_free(self.store(new))
+        begun, copied = begin_rename(store, ".".join(new)), list[str]()
+        try:
+            self._copy(source, target, begun, copied)
+        except BaseException:
+            with contextlib.suppress(TamisError):
+                for path in reversed(copied):
+                    self.root.delete(path)
+            cancel_rename(store, begun)
+            raise
+        self._remove(source)
+
+    def resumes_rename(self, old: Names, new: Names) -> bool:
+        """Whether a rename of ``old`` to ``new`` was interrupted, so that ``new`` may be there in part."""
+        if self._local(relative_path(old)) is not None:
+            return False
+        with contextlib.suppress(TamisError):
+            begun = find_latest(self.store(old).fresh())
+            if begun is None or rename_target(begun) != ".".join(new):
+                return False
+            try:
+                return read_commit(self.store(new).fresh(), 0).table_id == begun.table_id
+            except NotFound:
+                return True
+        return False
+
+    def _copy(self, source: str, target: str, begun: Commit, copied: list[str]) -> None:
+        """Copy the objects of a table, but for the commit ``begun``, which refuses others, and the hint.
+
+        Adds their new paths to ``copied``.
+        """
+        log = f"{source}/{COMMITS}/"
+        without = {f"{source}/{HINT}", f"{source}/{commit_path(begun.version)}"}
+        entries = [entry for entry in self.root.list(source) if entry.path not in without]
+        commits = [entry.path for entry in entries if entry.path.startswith(log)]
+        others = [entry.path for entry in entries if not entry.path.startswith(log)]
+        for path in (*others, *sorted(commits, reverse=True)):
+            self.root.copy(path, target + path.removeprefix(source))
+            copied.append(target + path.removeprefix(source))
 
     def _kind(self, path: str) -> str | None:
         folders, objects = self.root.folder(path)

@@ -44,6 +44,7 @@ from typing import Any, ClassVar
 from tamis.spark.jvm_bridge.callback_server import require_token, start_callback_server, undelay_sockets
 from tamis.spark.jvm_bridge.helper_classes import call_directly, java_source, without_converters
 from tamis.spark.jvm_bridge.java_callback import Callback, methods_of
+from tamis.spark.jvm_bridge.python_sessions import python_session
 from tamis.spark.jvm_bridge.session_checks import check_version
 from tamis.spark.jvm_bridge.wire_format import NUL, list_items, list_text
 
@@ -292,13 +293,12 @@ class Bridge:
         ``createDataFrame``, by any thread, or else the first one of the process; it is all there is without
         pinned threads, where Java answers on another thread.
         """
-        from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
         if not self.pinned:
             return SparkSession.getActiveSession() or otherwise
         found = self.cls("org.apache.spark.sql.classic.SparkSession").getActiveSession()
-        return otherwise if found.isEmpty() else SparkSession(SparkContext._active_spark_context, found.get())
+        return otherwise if found.isEmpty() else python_session(found.get())
 
     # --- compiling ---
 

@@ -8,6 +8,7 @@ times ``MAX_ROW_BYTES`` of it. A worker that sees a marked row stops, and the wr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterable
@@ -54,12 +55,13 @@ def write_without_byte_limit(
         return write(rows, True)
     except WideRow:
         _wide_tables.add(head.table_id)
-        warnings.warn(
-            f"The write to {printable(url)} runs again, in smaller batches, because a row has more than "
-            f"{MAX_ROW_BYTES:,} bytes. Set the table property tamis.write.wide_rows = true to write in "
-            "smaller batches from the start.",
-            stacklevel=2,
-        )
+        with contextlib.suppress(UserWarning):  # where warnings are errors, the write goes on
+            warnings.warn(
+                f"The write to {printable(url)} runs again, in smaller batches, because a row has more than "
+                f"{MAX_ROW_BYTES:,} bytes. Set the table property tamis.write.wide_rows = true to write in "
+                "smaller batches from the start.",
+                stacklevel=2,
+            )
     return write(df, False)
 
 
@@ -90,7 +92,6 @@ def _narrow_frame(df: Any, head: Head) -> Any:
     if head.schema is None or any(head.schema.by_id[ids[0]].generated for ids in head.cluster_by):
         return None  # another step of the job hands rows to Python, to compute what they are sorted by
     rows = bridge.helper("ArrowBatches").withoutByteLimit(df._jdf, BATCH_ROWS)
-    # With the user's session, since each SparkSession that PySpark makes becomes that of ``RDD.toDF``.
     return None if rows is None else DataFrame(rows, df.sparkSession)
 
 

@@ -7,16 +7,15 @@ from typing import Any
 
 from tamis.engine.scan import Options, check_places
 from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.python_sessions import python_session
 from tamis.storage.commit_log import Head
 
 
 def python_frame(java_df: Any) -> Any:
     """Return a PySpark DataFrame over a Java one, in its own session."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
     from pyspark.sql.classic.dataframe import DataFrame
 
-    return DataFrame(java_df, SparkSession(SparkContext._active_spark_context, java_df.sparkSession()))
+    return DataFrame(java_df, python_session(java_df.sparkSession()))
 
 
 def write_switches(spark: Any, bridge: Bridge, options: dict[str, str], head: Head) -> Options:

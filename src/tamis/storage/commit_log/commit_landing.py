@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tamis.errors import NotFound, StoreUnavailable
+from tamis.errors import Conflict, NotFound, StoreUnavailable, TamisError
 from tamis.storage.commit_log.commit_objects import (
+    LOG,
     commit_bytes,
     commit_path,
     drop_lost_history,
@@ -24,6 +25,8 @@ from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.retry_policy import COMMIT_READS
 from tamis.storage.commit_log.rollups import complete_rollups
 from tamis.storage.commit_log.snapshot import Snapshot
+from tamis.storage.object_store.local_remains import remove_empty_folders
+from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.store import Store
 
 T = TypeVar("T")
@@ -52,13 +55,16 @@ class Landing:
         data = commit_bytes(commit)
         refused: StoreUnavailable | None = None
         before = self._open
+        made = False
         try:
-            if self.store.put_if_absent(commit_path(commit.version), data):
-                drop_lost_history(self.store, commit)
-                remember_commit(self.store, commit, len(data))
-                return commit
+            made = self.store.put_if_absent(commit_path(commit.version), data)
         except StoreUnavailable as error:
             refused = self._open = error
+        if made:
+            self._check_parent(commit)
+            drop_lost_history(self.store, commit)
+            remember_commit(self.store, commit, len(data))
+            return commit
         there = self._look(commit.version)
         if there is None and refused is not None and refused.code in _CERTAIN and before is None:
             raise refused
@@ -68,7 +74,40 @@ class Landing:
                 raise self._unknown()
             return None
         self._open = None
-        return there if there.operation_id == self.operation_id else None
+        if there.operation_id != self.operation_id:
+            return None
+        self._check_parent(there)
+        return there
+
+    def _check_parent(self, commit: Commit) -> None:
+        """Take ``commit``, just written, back unless it follows the version that it was made for.
+
+        It does not if the table was dropped or renamed since that version was read: the write has made its folder
+        anew, or is in the log of another table. Raises ``Conflict`` (``CONFLICT_REPLACED``) then, and
+        ``StoreUnavailable`` (``COMMIT_UNKNOWN``) if the commit is gone, too: a rename may have taken it along.
+        """
+        if commit.version == 0 or self._has_parent(commit):
+            return
+        CACHE.forget(self.store.url)
+        there = self._look(commit.version)
+        if there is None or there.operation_id != self.operation_id:
+            raise self._unknown()
+        self.store.delete(commit_path(commit.version))
+        if self.store.location.scheme == "file":
+            remove_empty_folders(self.store.location.path, LOG)
+        raise replaced_conflict(self.store)
+
+    def _has_parent(self, commit: Commit) -> bool:
+        """Whether the store has the version that ``commit`` was made for, or does not answer."""
+        path = commit_path(commit.version - 1)
+        try:
+            try:
+                before = read_commit(self.store, commit.version - 1)
+            except NotFound:
+                return any(entry.path == path for entry in self.store.list(LOG))
+        except TamisError:
+            return True
+        return before.table_id == commit.table_id and commit.parent in (None, before.operation_id)
 
     @property
     def doubted(self) -> bool:
@@ -101,6 +140,16 @@ class Landing:
             name=self.operation_id,
             remedy="Look at history() for this commit before you repeat the operation: it may have been made.",
         )
+
+
+def replaced_conflict(store: Store) -> Conflict:
+    """Return the error for an operation that started from another table than the one that is there now, if any."""
+    return Conflict(
+        f"The table {store.url} is not the one from which this operation started.",
+        code="CONFLICT_REPLACED",
+        name=store.url,
+        remedy="Open the table again: it was dropped, renamed, made anew, or restored from a backup.",
+    )
 
 
 def land_commit(store: Store, commit: Commit, head: Head) -> Snapshot:

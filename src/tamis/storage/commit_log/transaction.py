@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from tamis.core.schema import rows_fit
 from tamis.core.stats.statistics_columns import DROPPED, EXCESS
-from tamis.errors import Conflict, InvalidInput, StoreUnavailable
+from tamis.errors import InvalidInput, StoreUnavailable
 from tamis.storage.commit_log.checked_parts import check_checked
-from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers
+from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers, replaced_conflict
 from tamis.storage.commit_log.commit_objects import find_latest, head_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.conflict import StillValid, check_commit, check_rows, check_vacuum
@@ -100,9 +100,9 @@ class _Transaction:
             raise no_table(self._store)
         proposal = self._proposal
         if latest.version < proposal.read_version or proposal.table_id not in ("", latest.table_id):
-            raise self._replaced()
+            raise replaced_conflict(self._store)
         if latest.version == proposal.read_version and proposal.read_operation_id not in ("", latest.operation_id):
-            raise self._replaced()
+            raise replaced_conflict(self._store)
         head = head_commit(self._store, latest).head
         assert head is not None
         return latest, head
@@ -110,14 +110,6 @@ class _Transaction:
     def _follows_base(self, theirs: Commit) -> bool:
         """Whether the version after ``read_version`` follows the commit that the operation started from."""
         return not self._proposal.read_operation_id or theirs.parent in (None, self._proposal.read_operation_id)
-
-    def _replaced(self) -> Conflict:
-        return Conflict(
-            f"The table {self._store.url} is not the one from which this operation started.",
-            code="CONFLICT_REPLACED",
-            name=self._store.url,
-            remedy="Open the table again: it was dropped and made anew, or restored from a backup.",
-        )
 
     def _made_before(self, latest: Commit) -> Snapshot | None:
         """Return the version that this operation made in an earlier attempt or call, or None.
@@ -136,7 +128,7 @@ class _Transaction:
                     notify_watchers(self._store, theirs)
                 return Snapshot.at(self._store, theirs)
             if theirs.version == proposal.read_version + 1 and not self._follows_base(theirs):
-                raise self._replaced()
+                raise replaced_conflict(self._store)
             check_vacuum(self._store, proposal, theirs)
             if theirs.vacuum is not None:
                 self._deletions = None  # written before it, and named by nobody: they may be gone

@@ -37,7 +37,7 @@ from tamis.storage.commit_log.reachable_objects import (
 )
 from tamis.storage.commit_log.vacuum_marker import kept_from, oldest_readable, record_oldest
 from tamis.storage.object_store import Entry, Store
-from tamis.storage.object_store.local_uploads import finished_name
+from tamis.storage.object_store.local_remains import finished_name
 from tamis.world import made_micros, new_id, world
 
 T = TypeVar("T")

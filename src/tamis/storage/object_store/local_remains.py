@@ -1,4 +1,4 @@
-"""What a writer that was killed left on a local disk.
+"""What killed writers and failed ones leave on a local disk: unfinished files and empty folders.
 
 The store writes a file under its name and a suffix such as ``#1``, and renames it when it is complete. It lists no such
 file, and deletes none.
@@ -40,3 +40,14 @@ def find_uploads(folder: str) -> Iterator[tuple[str, int, int]]:
 def remove_upload(path: str) -> None:
     """Delete the file at a local ``path`` if it exists."""
     Path(path).unlink(missing_ok=True)
+
+
+def remove_empty_folders(root: str, folder: str) -> None:
+    """Remove ``folder`` below ``root``, the folders above it, and ``root``, up to the first that is not empty."""
+    for path in (Path(root, folder), *Path(root, folder).parents):
+        try:
+            path.rmdir()
+        except OSError:
+            return
+        if path == Path(root):
+            return

@@ -1,0 +1,297 @@
+"""RENAME and DROP beside writers, and interrupted: no acknowledged row is lost, and no reader sees an earlier version."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.storage.making import forget
+
+import tamis
+from tamis.errors import Conflict, InvalidInput, StoreUnavailable, TamisError
+from tamis.spark.catalog.warehouse_paths import Warehouse
+from tamis.storage.object_store import Store, open_store
+
+SCHEMA = pa.schema([("id", pa.int64())])
+_places = itertools.count()
+OLD, NEW = ("db", "a"), ("db", "b")
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64())})
+
+
+@pytest.fixture(params=["memory", "file"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"memory://rename-{next(_places)}" if request.param == "memory" else str(tmp_path / "lake")
+
+
+@pytest.fixture
+def remote() -> str:
+    return f"memory://rename-{next(_places)}"
+
+
+def grown(root: str) -> Warehouse:
+    """A warehouse with the table db.a: three appends, an index, and a deleted row."""
+    warehouse = Warehouse(open_store(root))
+    table = tamis.create(f"{root}/db/a", SCHEMA)
+    for first in (0, 10, 20):
+        table.append(rows(*range(first, first + 10)))
+    table.create_index("by_id", ["id"])
+    table.delete("id = 3")
+    return warehouse
+
+
+ALL = [i for i in range(30) if i != 3]
+
+
+def ids(root: str, name: str) -> list[int]:
+    forget()
+    return sorted(tamis.open(f"{root}/db/{name}").scan().to_arrow()["id"].to_pylist())
+
+
+@contextlib.contextmanager
+def before_request(monkeypatch: pytest.MonkeyPatch, act: Callable[[int, str, str], None]) -> Iterator[list[int]]:
+    """Call ``act`` with number, action and path ahead of each write or deletion of a store."""
+    plain, count = Store._run, [0]
+
+    def run(store: Store, action: str, path: str, call: Any, *, create: bool = False) -> Any:
+        if action in {"write", "delete"}:
+            count[0] += 1
+            act(count[0] - 1, action, f"{store.url}/{path}")
+        return plain(store, action, path, call, create=create)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_run", run)
+        yield count
+
+
+def test_a_table_moves_with_all_that_it_has(root: str) -> None:
+    warehouse = grown(root)
+    warehouse.rename(OLD, NEW)
+    assert ids(root, "b") == ALL
+    assert not warehouse.is_table(OLD)
+    assert warehouse.root.list("db/a") == []
+    moved = tamis.open(f"{root}/db/b")
+    operations = moved.history()["operation"].to_pylist()
+    assert (operations[0], operations[-1], "begin rename" in operations) == ("delete", "create", False)
+    moved.append(rows(30))
+    assert ids(root, "b") == [*ALL, 30]
+    assert tamis.open(f"{root}/db/b").verify().ok
+    warehouse.rename(NEW, OLD)
+    assert ids(root, "a") == [*ALL, 30]
+
+
+def test_a_writer_beside_a_rename_fails_or_comes_along(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An append is tried ahead of each request of a rename."""
+    at = 0
+    outcomes = set()
+    while True:
+        place = f"{root}{at}"
+        warehouse = grown(place)
+        writer = tamis.open(f"{place}/db/a")
+        landed: list[bool] = []
+
+        def append(number: int, _: str, __: str) -> None:
+            if number != at or landed:  # noqa: B023  # called before they change
+                return
+            landed.append(False)  # noqa: B023
+            with contextlib.suppress(TamisError):
+                writer.append(rows(100))  # noqa: B023
+                landed[0] = True  # noqa: B023
+
+        with before_request(monkeypatch, append) as count:
+            warehouse.rename(OLD, NEW)
+        assert ids(place, "b") == ([*ALL, 100] if landed == [True] else ALL), at
+        assert not warehouse.is_table(OLD) or root.startswith("/"), at
+        outcomes.add(tuple(landed))
+        if count[0] <= at:
+            break
+        at += 1
+    assert outcomes >= ({(True,), (False,), ()} if root.startswith("memory") else {()})
+
+
+def test_a_rename_that_is_killed_goes_on(remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = 0
+    seen = set()
+    while True:
+        place = f"{remote}-{at}"
+        warehouse = grown(place)
+
+        def kill(number: int, _: str, __: str) -> None:
+            if number >= at:  # noqa: B023
+                raise Killed
+
+        with before_request(monkeypatch, kill) as count, contextlib.suppress(Killed):
+            warehouse.rename(OLD, NEW)
+        for name in ("a", "b"):
+            with contextlib.suppress(TamisError):
+                assert ids(place, name) == ALL, (at, name)
+                seen.add(name)
+        if count[0] <= at:
+            break
+        if warehouse.is_table(OLD) and not tamis_error(lambda: ids(place, "a")):  # noqa: B023
+            assert not warehouse.is_table(NEW) or warehouse.resumes_rename(OLD, NEW), at
+            with pytest.raises(Conflict, match="CONFLICT_RENAME") if at else contextlib.nullcontext():
+                warehouse.rename(OLD, ("db", "c") if at else NEW)
+            if at:
+                with pytest.raises(InvalidInput, match="TABLE_RENAMING"):
+                    tamis.open(f"{place}/db/a").append(rows(7))
+                warehouse.rename(OLD, NEW)
+        assert ids(place, "b") == ALL, at
+        tamis.open(f"{place}/db/b").append(rows(100))
+        assert tamis.open(f"{place}/db/b").verify().ok
+        if warehouse.is_table(OLD):
+            warehouse.drop_table(OLD)
+        assert warehouse.root.list("db/a") == []
+        at += 1
+    assert seen == {"a", "b"}
+
+
+def tamis_error(call: Callable[[], Any]) -> bool:
+    try:
+        call()
+    except TamisError:
+        return True
+    return False
+
+
+def test_a_rename_that_fails_is_undone(remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = 0
+    failures = 0
+    while True:
+        place = f"{remote}-{at}"
+        warehouse = grown(place)
+        listed = [entry.path for entry in warehouse.root.list()]
+
+        def fail(number: int, action: str, path: str) -> None:
+            if number == at:  # noqa: B023
+                raise StoreUnavailable(f"planned: {action} {path}")
+
+        with before_request(monkeypatch, fail) as count:
+            try:
+                warehouse.rename(OLD, NEW)
+                failed = False
+            except StoreUnavailable:
+                failed = True
+        if not failed:
+            assert ids(place, "b") == ALL
+            if count[0] <= at:
+                break
+        elif warehouse.is_table(NEW) and not tamis_error(lambda: ids(place, "b")):  # noqa: B023
+            assert ids(place, "b") == ALL  # while the old objects were removed
+        else:
+            failures += 1
+            assert [entry.path for entry in warehouse.root.list()] == listed, at
+            tamis.open(f"{place}/db/a").append(rows(100))
+            assert ids(place, "a") == [*ALL, 100]
+            warehouse.rename(OLD, NEW)
+            assert ids(place, "b") == [*ALL, 100]
+        at += 1
+    assert failures > 10
+
+
+def test_what_an_interrupted_drop_left_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = grown(str(tmp_path))
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched, contextlib.suppress(Killed):
+        patched.setattr("shutil.rmtree", killed)
+        warehouse.drop_table(OLD)
+    assert not warehouse.is_table(OLD)
+    assert len(list((tmp_path / "db").iterdir())) == 1
+    grown(str(tmp_path)).drop_table(OLD)
+    assert list((tmp_path / "db").iterdir()) == []
+
+
+def test_other_objects_are_in_the_way(remote: str) -> None:
+    warehouse = grown(remote)
+    warehouse.root.put("db/b/notes.txt", b"mine")
+    with pytest.raises(InvalidInput, match="PATH_NOT_EMPTY"):
+        warehouse.rename(OLD, NEW)
+    assert ids(remote, "a") == ALL
+    tamis.open(f"{remote}/db/a").append(rows(30))
+    assert warehouse.root.get("db/b/notes.txt") == b"mine"
+
+
+@pytest.mark.parametrize("again", ["nothing", "empty", "longer"])
+def test_a_writer_beside_a_drop_fails(root: str, monkeypatch: pytest.MonkeyPatch, again: str) -> None:
+    """The table is dropped, and perhaps made anew, between a writer's look at the log and its commit."""
+    warehouse = grown(root)
+    done: list[str] = []
+
+    def drop(_: int, action: str, path: str) -> None:
+        if action != "write" or "/_tamis/log/" not in path or done:
+            return
+        done.append(path)
+        warehouse.drop_table(OLD)
+        if again != "nothing":
+            made = tamis.create(f"{root}/db/a", SCHEMA)
+            for _ in range(7 if again == "longer" else 0):
+                made.append(rows(1))
+
+    writer = tamis.open(f"{root}/db/a")
+    with before_request(monkeypatch, drop), pytest.raises(TamisError) as caught:
+        writer.append(rows(100))
+    assert caught.value.code == ("TABLE_NOT_FOUND" if again == "nothing" else "CONFLICT_REPLACED")
+    assert done
+    forget()
+    if again == "nothing":
+        assert not warehouse.is_table(OLD)
+        assert tamis_error(lambda: tamis.open(f"{root}/db/a"))
+        tamis.create(f"{root}/db/a", SCHEMA)
+        assert ids(root, "a") == []
+    else:
+        assert ids(root, "a") == ([1] * 7 if again == "longer" else [])
+    tamis.open(f"{root}/db/a").append(rows(5))
+    assert 5 in ids(root, "a")
+    assert tamis.open(f"{root}/db/a").verify().ok
+
+
+def test_a_commit_that_a_rename_took_along_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a local disk, the folder moves right after the commit was written: it is in the table of the new name."""
+    warehouse = grown(str(tmp_path))
+    put = Store.put_if_absent
+
+    def moved(store: Store, path: str, data: bytes) -> bool:
+        done = put(store, path, data)
+        if "_tamis/log" in path:
+            monkeypatch.undo()
+            warehouse.rename(OLD, NEW)
+        return done
+
+    writer = tamis.open(tmp_path / "db" / "a")
+    monkeypatch.setattr(Store, "put_if_absent", moved)
+    with pytest.raises(StoreUnavailable, match="COMMIT_UNKNOWN"):
+        writer.append(rows(100))
+    assert ids(str(tmp_path), "b") == [*ALL, 100]
+    assert not (tmp_path / "db" / "a").exists()
+
+
+def test_a_log_that_does_not_answer_does_not_undo_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tamis.create(tmp_path / "t", SCHEMA)
+    table.append(rows(1))
+    plain, written = Store._run, [False]
+
+    def run(store: Store, action: str, path: str, call: Any, *, create: bool = False) -> Any:
+        if written[0] and action == "read" and "_tamis/log" in path:
+            raise StoreUnavailable("planned")
+        found = plain(store, action, path, call, create=create)
+        written[0] |= action == "write" and "_tamis/log" in path
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_run", run)
+        assert table.append(rows(2)).rows_inserted == 1
+    assert sorted(tamis.open(tmp_path / "t").scan().to_arrow()["id"].to_pylist()) == [1, 2]
