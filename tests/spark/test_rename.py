@@ -200,7 +200,10 @@ def test_a_rename_that_fails_is_undone(remote: str, monkeypatch: pytest.MonkeyPa
     assert failures > 10
 
 
-def test_what_an_interrupted_drop_left_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("next_drop", ["table", "namespace"])
+def test_what_an_interrupted_drop_left_goes_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, next_drop: str
+) -> None:
     warehouse = grown(str(tmp_path))
 
     def killed(*_: Any, **__: Any) -> None:
@@ -211,8 +214,12 @@ def test_what_an_interrupted_drop_left_goes_with_the_next(tmp_path: Path, monkey
         warehouse.drop_table(OLD)
     assert not warehouse.is_table(OLD)
     assert len(list((tmp_path / "db").iterdir())) == 1
-    grown(str(tmp_path)).drop_table(OLD)
-    assert list((tmp_path / "db").iterdir()) == []
+    if next_drop == "table":
+        grown(str(tmp_path)).drop_table(OLD)
+        assert list((tmp_path / "db").iterdir()) == []
+    else:
+        warehouse.drop_namespace(OLD[:1])
+        assert not (tmp_path / "db").exists()
 
 
 def test_other_objects_are_in_the_way(remote: str) -> None:

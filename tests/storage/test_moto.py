@@ -10,6 +10,7 @@ import pytest
 
 import tamis
 from tamis.errors import NotFound, StoreUnavailable
+from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.storage.commit_log import history, load
 from tamis.storage.object_store import Store, open_store
 from tests.moto_server import moto
@@ -102,3 +103,20 @@ def test_a_bucket_that_is_not_there(s3: dict[str, Any]) -> None:
         new_table(open_store("s3://nobody/t", s3))
     assert "s3://nobody/t" in str(caught.value)
     assert "secret-value" not in str(caught.value)
+
+
+def test_a_table_is_renamed_and_dropped(s3: dict[str, Any]) -> None:
+    """The store copies the objects itself, under names that have to be escaped."""
+    warehouse = Warehouse(open_store(f"{PLACE}/lake", s3))
+    table = tamis.create(f"{PLACE}/lake/db/a", pa.schema([("id", pa.int64())]), storage_options=s3)
+    table.append(pa.table({"id": [1, 2]}))
+    table.append(pa.table({"id": [3]}))
+    warehouse.rename(("db", "a"), ("db", "b"))
+    forget()
+    assert warehouse.root.list("db/a") == []
+    moved = tamis.open(f"{PLACE}/lake/db/b", storage_options=s3)
+    assert sorted(moved.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    moved.append(pa.table({"id": [4]}))
+    assert moved.verify().ok
+    warehouse.drop_table(("db", "b"))
+    assert warehouse.root.list("db") == []

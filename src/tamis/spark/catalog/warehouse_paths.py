@@ -88,8 +88,7 @@ class Warehouse:
             self._remove(path)
             return
         local.rename(local.with_name(f"{_DROPPED}{new_id()}"))
-        for hidden in local.parent.glob(f"{_DROPPED}*"):  # also those of drops that were interrupted
-            shutil.rmtree(hidden, ignore_errors=True)
+        _remove_dropped(local.parent)
 
     def _remove(self, path: str) -> None:
         """Remove the objects of a table that is not on a local disk, also those that are written meanwhile.
@@ -133,6 +132,8 @@ class Warehouse:
         for inner in self.children(names, "namespace"):
             self.drop_namespace((*names, inner))
         self.root.delete(f"{relative_path(names)}/{MARKER}")
+        if (local := self._local(relative_path(names))) is not None:
+            _remove_dropped(local)
         self.tidy(names)
 
     def tidy(self, names: Names) -> None:
@@ -221,3 +222,9 @@ class Warehouse:
 
     def _local(self, path: str) -> Path | None:
         return Path(self.root.location.path, path) if self.root.location.scheme == "file" else None
+
+
+def _remove_dropped(folder: Path) -> None:
+    """Remove the tables that drops have hidden in a local ``folder``, also those that were interrupted."""
+    for hidden in folder.glob(f"{_DROPPED}*"):
+        shutil.rmtree(hidden, ignore_errors=True)
