@@ -50,7 +50,6 @@ CAUSES = {
     "small pages": "*One row in 45,000*: DataFusion on the same small pages is faster: each page goes through pyarrow by an excerpt of the file, range by range through Python ([0014](design/0014-lazy-reader.md)), is decoded as a whole, and has its checksum verified. Beside files without a page index, Tamis is ahead.",
     "other formats": "*Vortex and ORC*: reading and checksums take most of the time in Vortex ([0014](design/0014-lazy-reader.md)); ORC was not investigated further.",
     "arrow": "*Counts with a filter and GROUP BY*: rows reach both engines as Arrow data that pyarrow decodes. The last rows of the table say what that takes: but for many groups, pyarrow alone takes as long as DuckDB's whole query or longer; checksums, which DuckDB and Polars do not verify, come on top; and the scan gives its rows in pieces that fit a processor's cache, each by a call of pyarrow through Python, in threads that share Python's lock. In a trial, Polars' own reader below `scan_polars` took about half of our CPU time, and four fifths for many groups; but it verifies no checksums.",
-    "rows to Python": "*Tables of wide rows*: Spark hands each row to Python as Arrow data, and computes the size of the whole batch after every row. In a profile of the JVM by hand, that is 43 % of the samples of this handing over. [Other tables](deploying.md#wide-rows) are written without it, unless a write meets a wide row and has to run again.",
     "index build": "*Index built afterwards*: keys are decoded, sorted and encoded; the write beside it has become faster since the target was set.",
     "modules": "*Import*: pyarrow, NumPy and obstore take the second figure. The rest is our own code, some 400 modules, a third of it for making data classes.",
 }
@@ -288,7 +287,7 @@ SECTIONS: dict[str, tuple[str, tuple[Row, ...]]] = {
         ),
     ),
     "Writing": (
-        "For loads.",
+        "For loads. Spark hands each row to Python as Arrow data. With `tamis.write.wide_rows`, and for some [other tables](deploying.md#wide-rows), it computes the size of the batch after every row, which was 43 % of the JVM's samples of this handing over, in a profile by hand. A write that meets a wide row without that property runs twice; this was not timed.",
         (
             Row(
                 "10 million × 15 through Spark, unsorted",
@@ -303,18 +302,16 @@ SECTIONS: dict[str, tuple[str, tuple[Row, ...]]] = {
                 "write 10,000,000 × 15, sorted: tamis / Spark Parquet",
             ),
             Row(
-                "the same, to a table of wide rows, unsorted",
+                "the same with `tamis.write.wide_rows`, unsorted",
                 "Spark's Parquet writer",
                 "write",
                 "write 10,000,000 × 15, unsorted, wide rows: tamis / Spark Parquet",
-                "rows to Python",
             ),
             Row(
-                "the same, to a table of wide rows, sorted",
+                "the same with `tamis.write.wide_rows`, sorted",
                 "Spark's Parquet writer",
                 "write",
                 "write 10,000,000 × 15, sorted, wide rows: tamis / Spark Parquet",
-                "rows to Python",
             ),
             Row(
                 "ten loads of a million rows without Spark",

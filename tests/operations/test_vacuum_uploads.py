@@ -13,6 +13,7 @@ import pytest
 
 import tamis
 from tamis.storage.object_store import Store
+from tamis.world import world
 
 SCHEMA = pa.schema([("id", pa.int64()), ("body", pa.binary())])
 ENDLESS = """
@@ -32,16 +33,17 @@ def files(folder: Path) -> set[str]:
 
 
 def test_the_file_of_a_killed_append_goes(tmp_path: Path) -> None:
-    table = tamis.create(tmp_path / "t", SCHEMA)
+    table = tamis.create(tmp_path / "t", SCHEMA, properties={"tamis.write.part_bytes": "10GB"})
     table.append(pa.table({"id": [1], "body": [b"x"]}, schema=SCHEMA))
     before = files(tmp_path / "t")
-    writer = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path / "t")], stderr=subprocess.DEVNULL)
-    while not (left := files(tmp_path / "t") - before) and writer.poll() is None:
-        pass
+    writer = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path / "t")], stderr=subprocess.PIPE, text=True)
+    until = world().monotonic() + 60
+    while not files(tmp_path / "t") - before and writer.poll() is None and world().monotonic() < until:
+        world().sleep(0.02)
     os.kill(writer.pid, signal.SIGKILL)
-    writer.wait()
+    _, said = writer.communicate()
     left = files(tmp_path / "t") - before
-    assert left
+    assert left, said
     assert all("#" in name for name in left)
     assert table.vacuum("7d", dry_run=False).objects.num_rows == 0, "it may still be written"
     done = table.vacuum("0s", dry_run=False, below_retention=True)

@@ -252,9 +252,9 @@ def test_a_huge_row_never_reaches_a_batch_of_a_narrow_job(lake: Lake) -> None:
             )
 
     marked, _ = mark_wide_rows(df, sizes)
-    assert [tuple(row) for row in marked.mapInArrow(sizes, "wide BIGINT, bytes BIGINT").collect()] == [
-        (64, pytest.approx(800, abs=800))
-    ]
+    ((wide, size),) = marked.mapInArrow(sizes, "wide BIGINT, bytes BIGINT").collect()
+    assert wide == 64
+    assert size < 2_000
 
 
 def test_huge_rows_are_written(lake: Lake) -> None:
@@ -283,6 +283,7 @@ KEPT = {
     "an array in a map": "SELECT id, map('a', array(id)) AS a FROM range(3)",
     "many columns": f"SELECT {', '.join(f'id AS c{i}' for i in range(101))} FROM range(3)",
     "many fields": "SELECT named_struct(" + ", ".join(f"'f{i}', 'a'" for i in range(101)) + ") AS s FROM range(3)",
+    "many numbers": "SELECT named_struct(" + ", ".join(f"'f{i}', id" for i in range(401)) + ") AS s FROM range(3)",
     "a pandas function": "SELECT id, plus_one(id) FROM range(3)",
     "a pandas function in a subquery": "SELECT id FROM range(3) WHERE id < (SELECT max(plus_one(id)) FROM range(3))",
     "a table function of Python": "SELECT id, a FROM range(3), LATERAL three(id)",

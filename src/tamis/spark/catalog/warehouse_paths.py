@@ -14,20 +14,14 @@ from pathlib import Path
 
 from tamis.errors import AlreadyExists, NotFound, TamisError
 from tamis.spark.catalog.table_names import can_exist, relative_path
-from tamis.storage.commit_log import commit_objects, load
-from tamis.storage.commit_log.commit_objects import HINT, commit_path, find_latest, read_commit
-from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.path_checks import check_free
-from tamis.storage.commit_log.renaming import begin_rename, cancel_rename, rename_target
+from tamis.storage.commit_log import load
+from tamis.storage.commit_log.table_moves import TableMove, may_continue, move_table, remove_table, table_id_of
 from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
 MARKER = "_tamis_namespace.json"
 LOG = "_tamis"
-COMMITS = commit_objects.LOG
 _DROPPED = ".tamis_dropped_"
-_ROUNDS = 10
-"""Listings after which a removal leaves what is still written to the folder."""
 VIEW = "_tamis_view.json"
 
 Names = Sequence[str]
@@ -78,31 +72,18 @@ class Warehouse:
     def drop_table(self, names: Names) -> None:
         """Remove a table's folder.
 
-        Atomic on local disk. Elsewhere the log is removed first, so that nobody opens a partial table. Raises
-        ``InvalidInput`` (``TABLE_ENDED``) if the folder is a table of another format by now.
+        Atomic on local disk; see ``remove_table`` for other stores. Raises ``InvalidInput`` (``TABLE_ENDED``) if the
+        folder is a table of another format by now.
         """
         self.check_not_ended(names)
         path = relative_path(names)
         local = self._local(path)
         if local is None:
-            self._remove(path)
+            store = self.store(names).fresh()
+            remove_table(store, table_id_of(store))
             return
         local.rename(local.with_name(f"{_DROPPED}{new_id()}"))
         _remove_dropped(local.parent)
-
-    def _remove(self, path: str) -> None:
-        """Remove the objects of a table that is not on a local disk, also those that are written meanwhile.
-
-        Commits go first, in order: a writer takes its own back if the one before is gone (``commit_landing``). The rest
-        of the log's folder goes last, so that a removal that was interrupted can be run again.
-        """
-        log, commits = f"{path}/{LOG}/", f"{path}/{COMMITS}/"
-        for _ in range(_ROUNDS):
-            entries = self.root.list(path)
-            if not entries:
-                return
-            for entry in sorted(entries, key=lambda e: (not e.path.startswith(commits), e.path.startswith(log))):
-                self.root.delete(entry.path)
 
     def check_not_ended(self, names: Names) -> None:
         """Raise ``InvalidInput`` (``TABLE_ENDED``) if a table ended with an export; others may have written to it."""
@@ -144,12 +125,7 @@ class Warehouse:
                 folder.rmdir()
 
     def rename(self, old: Names, new: Names) -> None:
-        """Move a table.
-
-        One step on local disk. Elsewhere writers are kept away, the objects are copied, the newest commits before the
-        older ones, so that nobody opens a partial table or an earlier version, and then the old ones are removed. One
-        that was interrupted goes on when it is run again; one that fails is undone.
-        """
+        """Move a table: in one step on a local disk, as ``move_table`` does elsewhere."""
         source, target = relative_path(old), relative_path(new)
         local, there = self._local(source), self._local(target)
         if local is not None and there is not None:
@@ -164,47 +140,13 @@ class Warehouse:
                     remedy="Choose another name.",
                 ) from error
             return
-        store = self.store(old)
-        if not self.resumes_rename(old, new):
-            check_free(self.store(new))
-        begun, copied = begin_rename(store, ".".join(new)), list[str]()
-        try:
-            self._copy(source, target, begun, copied)
-        except BaseException:
-            with contextlib.suppress(TamisError):
-                for path in reversed(copied):
-                    self.root.delete(path)
-            cancel_rename(store, begun)
-            raise
-        self._remove(source)
+        move_table(TableMove(self.root, source, target, self.store(old), self.store(new), ".".join(new)))
 
-    def resumes_rename(self, old: Names, new: Names) -> bool:
-        """Whether a rename of ``old`` to ``new`` was interrupted, so that ``new`` may be there in part."""
-        if self._local(relative_path(old)) is not None:
-            return False
-        with contextlib.suppress(TamisError):
-            begun = find_latest(self.store(old).fresh())
-            if begun is None or rename_target(begun) != ".".join(new):
-                return False
-            try:
-                return read_commit(self.store(new).fresh(), 0).table_id == begun.table_id
-            except NotFound:
-                return True
-        return False
-
-    def _copy(self, source: str, target: str, begun: Commit, copied: list[str]) -> None:
-        """Copy the objects of a table, but for the commit ``begun``, which refuses others, and the hint.
-
-        Adds their new paths to ``copied``.
-        """
-        log = f"{source}/{COMMITS}/"
-        without = {f"{source}/{HINT}", f"{source}/{commit_path(begun.version)}"}
-        entries = [entry for entry in self.root.list(source) if entry.path not in without]
-        commits = [entry.path for entry in entries if entry.path.startswith(log)]
-        others = [entry.path for entry in entries if not entry.path.startswith(log)]
-        for path in (*others, *sorted(commits, reverse=True)):
-            self.root.copy(path, target + path.removeprefix(source))
-            copied.append(target + path.removeprefix(source))
+    def may_rename(self, old: Names, new: Names) -> bool:
+        """Whether ``new`` is free for a table that is called ``old``, or holds what a rename to it has left."""
+        if self.is_view(new) or not self.is_table(new):
+            return not self.is_view(new)
+        return self._local(relative_path(old)) is None and may_continue(self.store(old), self.store(new), ".".join(new))
 
     def _kind(self, path: str) -> str | None:
         folders, objects = self.root.folder(path)

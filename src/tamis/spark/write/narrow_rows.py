@@ -27,6 +27,8 @@ MAX_ROW_BYTES = SIZES.narrow_row_bytes
 """Bytes of the texts, binaries, arrays and maps of a row, above which the row is wide."""
 _MAX_COLUMNS = 100
 """Columns, and fields of texts, up to which Spark compiles the test of a row (``spark.sql.codegen.maxFields``)."""
+_MAX_LEAVES = 400
+"""Columns and fields of structs up to which numbers, which are not counted, have at most some MiB in a batch."""
 _NUMBERS = frozenset({"boolean", "byte", "short", "integer", "long", "float", "double", "decimal"})
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "time", "daytimeinterval", "yearmonthinterval"})
 _BOUNDED = _NUMBERS | _TIMES
@@ -87,7 +89,8 @@ def _narrow_frame(df: Any, head: Head) -> Any:
         return None  # before 4.1, Spark did not compute the bytes of each row
     sizes = [_sizes(field.dataType, "") for field in df.schema.fields]
     terms = sum(_MAX_COLUMNS + 1 if found is None else len(found) for found in sizes)
-    if max(len(sizes), terms) > _MAX_COLUMNS:
+    numbers = sum(_leaves(field.dataType) for field in df.schema.fields)
+    if max(len(sizes), terms) > _MAX_COLUMNS or numbers > _MAX_LEAVES:
         return None
     if head.schema is None or any(head.schema.by_id[ids[0]].generated for ids in head.cluster_by):
         return None  # another step of the job hands rows to Python, to compute what they are sorted by
@@ -113,13 +116,18 @@ def _sizes(kind: Any, place: str) -> list[str] | None:
     return [] if name in _BOUNDED else None
 
 
+def _leaves(kind: Any) -> int:
+    """Return the number of fields below a column of the type ``kind`` that are no structs."""
+    return sum(_leaves(field.dataType) for field in kind.fields) if kind.typeName() == "struct" else 1
+
+
 def _item_sizes(kind: Any, place: str) -> list[str] | None:
     """Return what ``_sizes`` does, for an array at ``place`` of items of the type ``kind``."""
     name = kind.typeName()
     if name in _BOUNDED:
-        return [f"{_ITEM_BYTES} * array_size({place})"]
+        return [f"{_ITEM_BYTES}L * array_size({place})"]
     if name in _TEXTS:
-        return [f"{_ITEM_BYTES} * array_size({place})", f"octet_length(array_join({place}, ''))"]
+        return [f"{_ITEM_BYTES}L * array_size({place})", f"octet_length(array_join({place}, ''))"]
     if name == "struct":
         return _joined(_item_sizes(field.dataType, f"{place}.{backquote(field.name)}") for field in kind.fields)
     return None

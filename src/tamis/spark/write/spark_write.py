@@ -70,8 +70,8 @@ def write_rows(
 def map_rows(df: Any, function: Callable[[Any], Any], result: str, *, narrow: bool = False) -> Any:
     """``df.mapInArrow(function, result)``, also for column names with dots or backquotes.
 
-    PySpark takes a dot in a name for a path to a field, so such columns are renamed on the way. ``narrow``: with
-    ``WideRow`` for a wide row (``narrow_rows``).
+    PySpark takes a dot in a name for a path to a field, so such columns are renamed on the way. ``narrow``: the batches
+    carry a mark for wide rows, and a marked row raises ``WideRow``.
     """
     if narrow:
         marked, checked = mark_wide_rows(df, function)

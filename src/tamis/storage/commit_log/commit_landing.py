@@ -80,10 +80,10 @@ class Landing:
         return there
 
     def _check_parent(self, commit: Commit) -> None:
-        """Take ``commit``, just written, back unless it follows the version that it was made for.
+        """Take ``commit``, just written, back if the version before it is gone or is another table's.
 
-        It does not if the table was dropped or renamed since that version was read: the write has made its folder
-        anew, or is in the log of another table. Raises ``Conflict`` (``CONFLICT_REPLACED``) then, and
+        The table was dropped or renamed then, since that version was read: the write has made its folder anew, or is in
+        the log of another table. Raises ``Conflict`` (``CONFLICT_REPLACED``) then, and
         ``StoreUnavailable`` (``COMMIT_UNKNOWN``) if the commit is gone, too: a rename may have taken it along.
         """
         if commit.version == 0 or self._has_parent(commit):
@@ -92,10 +92,19 @@ class Landing:
         there = self._look(commit.version)
         if there is None or there.operation_id != self.operation_id:
             raise self._unknown()
-        self.store.delete(commit_path(commit.version))
+        self.take_back(commit)
+        raise replaced_conflict(self.store)
+
+    def take_back(self, commit: Commit) -> None:
+        """Remove ``commit``, which this operation has just made. Raises ``COMMIT_UNKNOWN`` if that fails."""
+        try:
+            self.store.delete(commit_path(commit.version))
+        except StoreUnavailable as error:
+            self._open = error
+            raise self._unknown() from error
+        CACHE.forget(self.store.url)
         if self.store.location.scheme == "file":
             remove_empty_folders(self.store.location.path, LOG)
-        raise replaced_conflict(self.store)
 
     def _has_parent(self, commit: Commit) -> bool:
         """Whether the store has the version that ``commit`` was made for, or does not answer."""

@@ -18,7 +18,7 @@ from tamis.engine.scan import Options
 from tamis.errors import Conflict, TamisError
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, load
 from tamis.storage.commit_log.commit_objects import find_latest
-from tamis.storage.commit_log.path_checks import already_exists_error, check_free
+from tamis.storage.commit_log.path_checks import already_exists_error, check_free, check_store
 from tamis.storage.commit_log.table_constraints import enforced_constraints
 from tamis.storage.object_store import Store
 from tamis.world import new_id
@@ -68,6 +68,7 @@ def create_with_rows(store: Store, head: Head, data: pa.RecordBatchReader, optio
     if find_latest(store.fresh()) is not None:
         raise already_exists_error(store)
     check_free(store)
+    check_store(store)
     manifests: list[pa.Table] = []
     try:
         manifests.extend(write_rows(store, head, new_rows(store, head, data), options, complete=True))
@@ -76,7 +77,12 @@ def create_with_rows(store: Store, head: Head, data: pa.RecordBatchReader, optio
         raise
     rows, parts, size = written_counts(manifests)
     metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
-    return create(store, head, Operation("create", metrics=metrics), add=manifests)
+    try:
+        return create(store, head, Operation("create", metrics=metrics), add=manifests)
+    except TamisError as error:
+        if error.code != "COMMIT_UNKNOWN":
+            discard_parts(store, manifests)
+        raise
 
 
 def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
