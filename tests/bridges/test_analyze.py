@@ -404,3 +404,49 @@ def test_exports_go_on(tmp_path: Path) -> None:
         assert delta_by_deltalake(made.path) == delta_by_polars(made.path) == expected
         assert iceberg_by_pyiceberg(made.path) == expected
     assert made.refresh().verify().ok
+
+
+BUDGET, OFF = {"tamis.stats.budget_bytes": "20"}, {"tamis.stats.collect": "off"}
+FULL = {"tamis.stats.budget_bytes": "65536", "tamis.stats.collect": "on"}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [BUDGET, "append", OFF, "append", "analyze"],
+        [BUDGET, "append", "append", OFF, "append", "append", "analyze", "compact"],
+        [OFF, "append", FULL, "append", BUDGET, "append", "analyze", "analyze"],
+        [OFF, "append", BUDGET, "analyze", FULL, "append", "delete", "analyze"],
+    ],
+)
+def test_parts_without_room_for_statistics_are_analyzed_beside_others(
+    tmp_path: Path, steps: list[str | dict[str, str]]
+) -> None:
+    table = tamis.create(tmp_path / "t", rows(0).schema)
+    count = gone = 0
+    for step in steps:
+        table = tamis.open(tmp_path / "t")
+        if isinstance(step, dict):
+            table.alter().set_properties(step).commit()
+        elif step == "append":
+            table.append(rows(count))
+            count += ROWS
+        elif step == "delete":
+            table.delete("id = 3")
+            gone = 1
+        else:
+            getattr(table, step)()
+        found = tamis.open(tmp_path / "t")
+        assert (found.scan().count(), found.scan("id < 7").to_arrow().num_rows) == (count - gone, min(count, 7 - gone))
+    assert tamis.open(tmp_path / "t").verify().ok
+
+
+def test_a_wide_source_is_analyzed_in_several_calls(tmp_path: Path) -> None:
+    """Its statistics do not fit into the default budget."""
+    wide = {f"c{i}": [f"{i} {n} " + "y" * 40 for n in range(20)] for i in range(1_500)}
+    for n in range(3):
+        write_file(tmp_path / "source" / f"part-{n}.parquet", pa.table({"id": range(n * 20, n * 20 + 20), **wide}))
+    tamis.adopt(tmp_path / "source", tmp_path / "t")
+    for left in (2, 1, 0):
+        assert tamis.open(tmp_path / "t").analyze(max_bytes=1).later == left
+        assert tamis.open(tmp_path / "t").scan("id = 33", ["id", "c7"]).to_arrow().num_rows == 1

@@ -58,6 +58,10 @@ def test_a_manifest_that_lacks_a_column_is_refused(store: Store) -> None:
     with pytest.raises(InvalidInput) as caught:
         append(store, load(store), manifest(1).drop_columns(["checksum"]))
     assert (caught.value.code, caught.value.name) == ("BAD_MANIFEST", "checksum")
+    doubled = manifest(1).append_column("bytes", pa.array([1], pa.int64()))
+    with pytest.raises(InvalidInput, match="duplicate column 'bytes'") as caught:
+        append(store, load(store), doubled)
+    assert (caught.value.code, caught.value.name) == ("BAD_MANIFEST", "bytes")
     assert load(store).version == 0
 
 

@@ -211,3 +211,13 @@ def test_a_table_at_rest_lies_below_the_root(path: str) -> None:
     with pytest.raises(CorruptData) as caught:
         stored.read(memory(), all_of)
     assert (caught.value.code, caught.value.name) == ("PATH_OUTSIDE", path)
+
+
+def test_of_columns_with_one_name_the_last_counts(limit: int) -> None:
+    """Such tables were written once; they can be read."""
+    table = pa.table([pa.array([1, 2]), pa.array(["a", "b"]), pa.array([None, 3])], names=["n", "s", "n"])
+    store = memory()
+    columns = at_rest(store, table, limit)
+    found = columns.read(store, lambda names: names)
+    assert sorted(found.column_names) == ["n", "s"]
+    assert found.select(["n", "s"]).to_pydict() == {"n": [None, 3], "s": ["a", "b"]}

@@ -33,7 +33,7 @@ def manifest_path(segment_id: str, table: str = "parts") -> str:
 def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.Table]) -> Segment | None:
     """Build the segment of the parts that ``add`` lists, with its stored tables; None if there are no parts.
 
-    Raises ``InvalidInput`` (``BAD_MANIFEST``) for a manifest that lacks a column of ``PART_COLUMNS``.
+    Raises ``InvalidInput`` (``BAD_MANIFEST``) for a manifest that lacks a column of ``PART_COLUMNS``, or has one twice.
     """
     manifests = [table for table in add if len(table)]
     for manifest in manifests:
@@ -44,6 +44,14 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
                 code="BAD_MANIFEST",
                 name=missing[0],
                 remedy="Give every column of PART_COLUMNS.",
+            )
+        if len(names) < manifest.num_columns:
+            name = next(name for name in names if manifest.schema.names.count(name) > 1)
+            raise InvalidInput(
+                f"A manifest has a duplicate column {name!r}.",
+                code="BAD_MANIFEST",
+                name=name,
+                remedy="Give each column once.",
             )
     if not manifests:
         return None

@@ -84,7 +84,8 @@ class Inline:
     @cached_property
     def table(self) -> pa.Table:
         with decoding("inline table"):
-            return _of_length(read_stream(unpacked_zstd(self.packed, self.size)), self.rows)
+            table = read_stream(unpacked_zstd(self.packed, self.size))
+            return _of_length(_without_duplicates(table), self.rows)
 
     def schema(self, store: Store) -> pa.Schema:  # noqa: ARG002  # one interface for both kinds
         return self.table.schema
@@ -147,7 +148,8 @@ class Stored:
         with decoding(store.name(self.path)):
             if end.metadata.num_rows != self.rows:
                 raise ValueError(f"{end.metadata.num_rows} rows instead of {self.rows}")
-            return _of_length(checked_parquet.decode(end, self.nbytes, names, chunks), self.rows).select(list(names))
+            table = checked_parquet.decode(end, self.nbytes, names, chunks)
+            return _of_length(_without_duplicates(table), self.rows).select(list(names))
 
     def _bytes(self, store: Store, places: Sequence[tuple[int, int, int]]) -> list[bytes]:
         """Read the bytes at each (offset, length, CRC-32) and check them."""
@@ -162,6 +164,15 @@ class Stored:
         if any(zlib.crc32(chunk) != crc for chunk, (_, _, crc) in zip(chunks, places, strict=True)):
             raise CorruptData(f"{name} is corrupt.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup.")
         return chunks
+
+
+def _without_duplicates(table: pa.Table) -> pa.Table:
+    """Return ``table`` with the last of the columns that have one name.
+
+    ``analyze`` once wrote manifests that have two.
+    """
+    last = {name: at for at, name in enumerate(table.column_names)}
+    return table if len(last) == table.num_columns else table.select(sorted(last.values()))
 
 
 def columns_from_json(value: dict[str, Any]) -> Columns:

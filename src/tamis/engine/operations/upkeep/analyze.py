@@ -190,6 +190,8 @@ def _land(store: Store, rows: Mapping[str, pa.Table], read: int) -> tuple[Snapsh
         found = stack_tables([rows[part_id].append_column("_", pa.array([True])) for part_id in old]).drop_columns(
             ["_"]
         )
+        known = set(found.column_names)  # what was left out of the statistics, for example
+        manifest = manifest.select([name for name in manifest.column_names if name not in known])
         # Each append_column copies the list of all columns.
         fields = pa.schema([*manifest.schema, *found.schema], manifest.schema.metadata)
         manifest = pa.Table.from_arrays([*manifest.columns, *found.columns], schema=fields)
