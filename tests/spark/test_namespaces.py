@@ -89,3 +89,10 @@ def test_files_are_queried_by_their_path_whatever_the_current_catalog_is(lake: A
             with pytest.raises(Exception, match=r"NOT_FOUND|PATH_NOT_FOUND|BAD_NAME") as caught:
                 lake.sql(f"{verb} {name}").collect()
             assert "BAD_NAME" not in str(caught.value), (verb, name)
+
+
+def test_no_namespace_below_a_table(lake: Any) -> None:
+    lake.sql("CREATE TABLE lake.db.t (id INT) USING tamis")
+    for name in ("db.t", "db.t.inner", "db.t.inner.deep"):
+        lake.refused(f"CREATE NAMESPACE lake.{name}", "TABLE_EXISTS")
+    assert lake.rows("SELECT * FROM lake.db.t") == []

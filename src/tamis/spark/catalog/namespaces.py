@@ -41,6 +41,14 @@ class Namespaces:
                 name=".".join(names),
                 remedy="Choose another name for the namespace.",
             )
+        for depth in range(1, len(names) + 1):
+            if self.warehouse.is_table(names[:depth]):
+                raise AlreadyExists(
+                    f"{'.'.join(names[:depth])!r} is a table, and {'.'.join(names)!r} would be in its folder.",
+                    code="TABLE_EXISTS",
+                    name=".".join(names[:depth]),
+                    remedy="Choose another name for the namespace.",
+                )
         if self.warehouse.is_namespace(names) or not self.warehouse.create_namespace(names, given):
             raise spark_errors.namespace_exists(self.bridge, names)
 

@@ -36,13 +36,16 @@ class Sizes:
     opening: int
     """Cost of opening a file, in bytes read."""
     parallelism: int
+    steady: bool = False
+    """Whether the rows of a task must not depend on the columns and the reader, as for samples of one DataFrame."""
 
     @staticmethod
-    def of(settings: Mapping[str, str]) -> Sizes:
+    def of(settings: Mapping[str, str], *, steady: bool = False) -> Sizes:
         return Sizes(
             max(size_of(settings["spark.sql.files.maxPartitionBytes"]), 1),
             max(size_of(settings["spark.sql.files.openCostInBytes"]), 1),
             max(int(settings["parallelism"]), 1),
+            steady,
         )
 
 
@@ -58,6 +61,8 @@ class Cut:
         a task may be split into several tasks by blocks. ``anywhere``: any part may be split by bytes, for
         Spark's own reader, which reads the row groups whose midpoint lies in its range.
         """
+        if sizes.steady:
+            share, divisible, anywhere = 1.0, False, False
         self.sizes = sizes
         self._parts = _ordered(plan)
         self._proofs, self._shared = plan.proofs, plan.shared

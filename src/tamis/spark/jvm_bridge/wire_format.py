@@ -37,6 +37,8 @@ JAVA_INT = struct.Struct(">i")
 JAVA_LONGS = struct.Struct(">qqq")
 PUSHED_MARK = "tamis.internal.under"
 """The option of a relation by which ``Pushed`` tells what is above it."""
+STEADY_MARK = "tamis.internal.steady"
+"""The option of a relation by which ``Pushed`` tells that what is above it depends on the partitions of rows."""
 UNREADABLE = "?"
 """What ``ScanBuilders`` sends for filters that Java cannot write as text."""
 EXECUTION_FIELDS = ("execution", "key", "rows", "in_plan", "nanos", "millis", "keyed", "begun", "error")

@@ -28,7 +28,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known_nodes, opaque_filter, translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.spark_types import pruned_schema, to_spark
-from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, UNREADABLE, list_items
+from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK, STEADY_MARK, UNREADABLE, list_items
 from tamis.spark.options.source_options import POINTS, Use, read_options, unapplied_point
 from tamis.spark.scan.inferred_checks import without_inferred_checks
 from tamis.spark.scan.pushdown import (
@@ -145,7 +145,7 @@ class Builder:
         """The effective options, and the session's settings."""
         settings = self._settings or _pairs(list_items(self._owner.helper("ScanBuilders").settings("tamis.")))
         conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
-        metadata_fields = {k: v for k, v in self._options.items() if k != PUSHED_MARK}
+        metadata_fields = {k: v for k, v in self._options.items() if k not in {PUSHED_MARK, STEADY_MARK}}
         return Options.resolve(metadata_fields, conf, self._source.snapshot.head.properties, foreign=True), settings
 
     def collected(self, filters: str | None, columns: str, required: Any, settings: dict[str, str]) -> Builder:
@@ -303,7 +303,7 @@ class Builder:
             self._owner,
             self._source,
             options,
-            Sizes.of(settings),
+            Sizes.of(settings, steady=STEADY_MARK in self._options),
             ScanRequest(
                 self._filters,
                 selected,

@@ -138,7 +138,7 @@ class Scan:
         self.audited: Plan | None = None
         """The plan with the audit's sample if Spark's reader reads: ``_audit`` checks it separately."""
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
-        kind = self.options, self.positions, self.metadata, self.pushed, self.keyed
+        kind = self.options, self.positions, self.metadata, self.pushed, self.keyed, self.sizes.steady
         self._key = (*table, self.selected, filters.conjuncts, *kind)
         self.java_identity: str | None = None
         """A text by which Java finds scans equal without asking ``__eq__``."""

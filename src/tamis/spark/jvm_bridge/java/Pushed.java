@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Sample;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.WriteDelta;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -48,11 +49,14 @@ import scala.jdk.javaapi.CollectionConverters;
  * (V2ExpressionBuilder asserts that a condition is a predicate). For the same reason the rule hides
  * SupportsDeleteV2 from a DELETE whose condition Spark fails to translate.
  *
+ * Another option (STEADY) marks relations whose rows have to be in the same partitions whichever columns are read.
+ *
  * Enabled by spark/catalog/catalog.py and path_source.py; spark/scan/scan_builder.py reads the mark and the
  * texts.
  */
 public final class Pushed implements Runnable {
     public static final String MARK = "tamis.internal.under";
+    public static final String STEADY = "tamis.internal.steady";
     public static final String LIMIT = "limit";
     public static final String AGGREGATE = "aggregate";
     private static final java.util.Set known = java.util.Collections.newSetFromMap(new java.util.WeakHashMap());
@@ -74,7 +78,36 @@ public final class Pushed implements Runnable {
      * aggregate of plain columns (with filters and projections in between).
      */
     public static final class Marking extends Rule {
-        public TreeNode apply(TreeNode plan) { return (TreeNode) new Visit().apply(plan); }
+        public TreeNode apply(TreeNode plan) { return (TreeNode) new Visit().apply(steady((LogicalPlan) plan, false)); }
+
+        /**
+         * Returns the plan with the mark STEADY on each relation of ours under a sample or a nondeterministic expression.
+         *
+         * What these give depends on the partition of a row, which must not depend on the columns that are selected: the
+         * parts of a randomSplit are queries of their own.
+         */
+        private static LogicalPlan steady(LogicalPlan plan, boolean under) {
+            if (plan.deterministic() && !under && !samples(plan)) return plan;
+            if (plan instanceof DataSourceV2Relation) return under ? Visit.relation((DataSourceV2Relation) plan, STEADY, "true", plan) : plan;
+            boolean below = under || plan instanceof Sample;
+            for (int i = 0; i < plan.expressions().size(); i++)
+                below |= !((org.apache.spark.sql.catalyst.expressions.Expression) plan.expressions().apply(i)).deterministic();
+            List children = new ArrayList();
+            boolean changed = false;
+            for (int i = 0; i < plan.children().size(); i++) {
+                LogicalPlan child = (LogicalPlan) plan.children().apply(i);
+                LogicalPlan made = steady(child, below);
+                changed |= made != child;
+                children.add(made);
+            }
+            return changed ? (LogicalPlan) plan.withNewChildren(CollectionConverters.asScala(children).toSeq()) : plan;
+        }
+
+        private static boolean samples(LogicalPlan plan) {
+            if (plan instanceof Sample) return true;
+            for (int i = 0; i < plan.children().size(); i++) if (samples((LogicalPlan) plan.children().apply(i))) return true;
+            return false;
+        }
     }
 
     private static final class Visit extends scala.runtime.AbstractFunction1 {
@@ -190,7 +223,7 @@ public final class Pushed implements Runnable {
          */
         private static LogicalPlan marked(LogicalPlan plan, String mark, boolean filtered) {
             boolean limit = mark.equals(LIMIT);
-            if (plan instanceof DataSourceV2Relation) return filtered || !limit ? relation((DataSourceV2Relation) plan, mark) : null;
+            if (plan instanceof DataSourceV2Relation) return filtered || !limit ? relation((DataSourceV2Relation) plan, MARK, mark, null) : null;
             boolean filter = plan instanceof Filter;
             boolean sort = limit && plan instanceof Sort && ordersColumns((Sort) plan);
             if (!(filter || plan instanceof Project || sort || (limit && plan instanceof LocalLimit))) return null;
@@ -207,10 +240,11 @@ public final class Pushed implements Runnable {
             return true;
         }
 
-        private static LogicalPlan relation(DataSourceV2Relation relation, String mark) {
-            if (Handler.keyOf(relation.productElement(0)) == null || relation.options().containsKey(MARK)) return null;
+        /** Returns the relation with an option set; "otherwise" if it is not ours, or has the option. */
+        static LogicalPlan relation(DataSourceV2Relation relation, String option, String value, LogicalPlan otherwise) {
+            if (Handler.keyOf(relation.productElement(0)) == null || relation.options().containsKey(option)) return otherwise;
             Map options = new HashMap(relation.options().asCaseSensitiveMap());
-            options.put(MARK, mark);
+            options.put(option, value);
             Object[] values = new Object[relation.productArity()];
             for (int i = 0; i < values.length; i++) {
                 values[i] = relation.productElement(i);
