@@ -81,6 +81,18 @@ def keep_log(shop: Shop) -> None:
     assert shop.open().scan().count() == 26
 
 
+def rename_table(shop: Shop) -> None:
+    shop.lake.sql("ALTER TABLE lake.db.t RENAME TO lake.db.other")
+    assert shop.lake.sql("SELECT * FROM lake.db.other").count() == 6
+    shop.lake.sql("ALTER TABLE lake.db.other RENAME TO lake.db.t")
+    name = f"{shop.lake.name}_remote"
+    tamis.attach(shop.lake.spark, name, f"memory://{name}")
+    shop.lake.spark.sql(f"CREATE NAMESPACE {name}.db")
+    shop.lake.spark.sql(f"CREATE TABLE {name}.db.t (id INT) USING tamis")
+    refused = f"ALTER TABLE {name}.db.t RENAME TO {name}.db.other"
+    assert "on an object store is not supported" in shop.lake.refused(refused, "UNSUPPORTED_STATEMENT")
+
+
 def restore_version(shop: Shop) -> None:
     shop.lake.sql("RESTORE lake.db.t TO VERSION AS OF 1")
     assert shop.ids() == [0, 1, 2]

@@ -219,7 +219,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         source, target = self.bridge.identifier(old), self.within(self.bridge.identifier(new))
         if not self.warehouse.is_table(source):
             raise spark_errors.no_such_table(self.bridge, (self._name, *source))
-        if not self.warehouse.may_rename(source, target):
+        if self.warehouse.is_table(target) or self.warehouse.is_view(target):
             raise spark_errors.table_exists(self.bridge, (self._name, *target))
         self._existing_names(target[:-1])
         self.warehouse.check_not_ended(source)

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from tamis.errors import AlreadyExists, NotFound, TamisError
 from tamis.spark.catalog.table_names import can_exist, relative_path
+from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.storage.commit_log import load
-from tamis.storage.commit_log.table_moves import TableMove, may_continue, move_table, remove_table, table_id_of
+from tamis.storage.commit_log.table_removal import remove_table
 from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
@@ -79,8 +80,7 @@ class Warehouse:
         path = relative_path(names)
         local = self._local(path)
         if local is None:
-            store = self.store(names).fresh()
-            remove_table(store, table_id_of(store))
+            remove_table(self.store(names).fresh())
             return
         local.rename(local.with_name(f"{_DROPPED}{new_id()}"))
         _remove_dropped(local.parent)
@@ -125,28 +125,28 @@ class Warehouse:
                 folder.rmdir()
 
     def rename(self, old: Names, new: Names) -> None:
-        """Move a table: in one step on a local disk, as ``move_table`` does elsewhere."""
+        """Move a table on a local disk, in one step.
+
+        Raises ``InvalidInput`` (``UNSUPPORTED_STATEMENT``) on an object store. There, objects would have to be copied
+        one by one, and nothing keeps two renames, or a rename and a drop, from meeting halfway.
+        """
         source, target = relative_path(old), relative_path(new)
         local, there = self._local(source), self._local(target)
-        if local is not None and there is not None:
-            there.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                local.rename(there)
-            except OSError as error:
-                raise AlreadyExists(
-                    f"Path {there} exists and is not a Tamis table.",
-                    code="PATH_NOT_EMPTY",
-                    name=str(there),
-                    remedy="Choose another name.",
-                ) from error
-            return
-        move_table(TableMove(self.root, source, target, self.store(old), self.store(new), ".".join(new)))
-
-    def may_rename(self, old: Names, new: Names) -> bool:
-        """Whether ``new`` is free for a table that is called ``old``, or holds what a rename to it has left."""
-        if self.is_view(new) or not self.is_table(new):
-            return not self.is_view(new)
-        return self._local(relative_path(old)) is None and may_continue(self.store(old), self.store(new), ".".join(new))
+        if local is None or there is None:
+            raise unsupported_statement(
+                "ALTER TABLE … RENAME TO on an object store",
+                f"CREATE TABLE {'.'.join(new)} AS SELECT * FROM {'.'.join(old)}, then DROP TABLE {'.'.join(old)}.",
+            )
+        there.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            local.rename(there)
+        except OSError as error:
+            raise AlreadyExists(
+                f"Path {there} exists and is not a Tamis table.",
+                code="PATH_NOT_EMPTY",
+                name=str(there),
+                remedy="Choose another name.",
+            ) from error
 
     def _kind(self, path: str) -> str | None:
         folders, objects = self.root.folder(path)

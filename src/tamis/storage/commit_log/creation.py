@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tamis.errors import TamisError
 from tamis.storage.commit_log.checked_parts import check_checked
 from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers
-from tamis.storage.commit_log.commit_objects import LOG, commit_path, find_latest, read_commit, read_commits
+from tamis.storage.commit_log.commit_objects import find_latest, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.deletion_vectors import FOLDER, vectors_of
 from tamis.storage.commit_log.features import check_writer
@@ -75,9 +74,6 @@ def create(
             )
         made = landing.put(first)
         if made is not None:
-            if not _is_alone(store, made):
-                landing.take_back(made)
-                raise already_exists_error(store)
             return land_commit(store, made, made.head or head)
     raise already_exists_error(store)
 
@@ -88,16 +84,6 @@ def _kept(store: Store, segment: Segment | None, deletions: Mapping[str, bytes])
         return None
     table = vectors_of(segment.segment_id, deletions)
     return keep_rows(store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
-
-
-def _is_alone(store: Store, made: Commit) -> bool:
-    """Whether no other table is being moved to this place, as far as the store says."""
-    try:
-        others = [entry.path for entry in store.list(LOG) if entry.path != commit_path(0)]
-        version = others[-1].removeprefix(f"{LOG}/").removesuffix(".json") if others else ""
-        return not version.isdigit() or read_commit(store, int(version)).table_id == made.table_id
-    except TamisError:
-        return True
 
 
 def _existing(store: Store, latest: Commit, landing: Landing) -> Snapshot:

@@ -23,9 +23,6 @@ EXTERNAL_PARTS = "external-parts"
 EXPORTED = "exported"
 """The table is a plain table of another format now. No writer knows it: what others write is not in the log."""
 
-RENAMING = "renaming"
-"""The table is being renamed. No writer knows it: what others commit would not come along."""
-
 FOLLOWING = "follows-source"
 """The table's rows are those of a source: a writer without this feature would commit others beside them."""
 
@@ -44,18 +41,8 @@ def check_reader(features: Iterable[str], table: str) -> None:
 
 
 def check_writer(reader: Iterable[str], writer: Iterable[str], table: str) -> None:
-    """Raise ``InvalidInput`` if this version cannot write ``table``.
-
-    Its codes are ``UNSUPPORTED_FEATURE``, ``TABLE_ENDED`` and ``TABLE_RENAMING``.
-    """
+    """Raise ``InvalidInput`` if this version cannot write ``table`` (``UNSUPPORTED_FEATURE``, ``TABLE_ENDED``)."""
     check_not_ended(writer, table)
-    if RENAMING in writer:
-        raise InvalidInput(
-            f"The table {table} is being renamed.",
-            code="TABLE_RENAMING",
-            name=table,
-            remedy="Write to it under its new name. If the rename was interrupted, run it again.",
-        )
     check_reader(reader, table)
     _refuse(set(writer) - WRITER_FEATURES - READER_FEATURES, table, "write")
 

@@ -9,8 +9,8 @@ from tamis.storage.commit_log.commit_objects import ROOT
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id
 
-OURS = frozenset({ROOT, "data", "index"})
-"""Folders that may exist before the first commit: files are written, or copied, first."""
+OURS = frozenset({ROOT, "data"})
+"""Folders that may exist before the first commit: data files are written first."""
 
 
 def no_table(store: Store) -> TamisError:

@@ -271,10 +271,6 @@ class Store:
             self._entry(meta) for meta in found["objects"]
         )
 
-    def copy(self, path: str, target: str) -> None:
-        """Copy an object within the store, which replaces one at ``target``; its bytes need not pass here."""
-        self._run("write", target, lambda store, key: obstore.copy(store, self._prefix + path, key))
-
     def uploads(self, prefix: str) -> Sequence[Entry]:
         """List the files in the folder ``prefix`` that are being written, or were by a process that was killed.
 
