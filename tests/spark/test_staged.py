@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.engine.operations.rows.append import create_with_parts
 from tamis.errors import StoreUnavailable
-from tamis.storage.commit_log import create
 from tamis.storage.object_store import Store
 
 
@@ -122,9 +122,9 @@ def test_a_table_that_came_first_is_left_alone(lake: Any, monkeypatch: pytest.Mo
 
     def second(*given: Any, **named: Any) -> Any:
         tamis.create(lake.folder / "db" / "t", pa.schema([("y", pa.int64())])).append(pa.table({"y": [7]}))
-        return create(*given, **named)
+        return create_with_parts(*given, **named)
 
-    monkeypatch.setattr("tamis.spark.catalog.staged_table.create", second)
+    monkeypatch.setattr("tamis.spark.catalog.staged_table.create_with_parts", second)
     lake.refused(STAGED["create"], "TABLE_EXISTS")
     table = tamis.open(lake.folder / "db" / "t")
     assert table.scan().to_arrow().to_pylist() == [{"y": 7}]

@@ -91,3 +91,23 @@ def test_other_queries_have_tasks_for_what_they_read(lake: Lake, df: DataFrame) 
     counts = {sample.select(*columns).rdd.getNumPartitions() for columns in (["id", "k", "m", "s"], ["k"])}
     assert len(counts) == 1
     assert min(counts) > one
+
+
+def test_an_index_that_has_all_columns_prunes_no_parts_of_its_own(lake: Lake) -> None:
+    """Half of the parts have no row in the range; only reading the index alone, for its own columns, pays."""
+    lake.sql("CREATE TABLE lake.db.t (id BIGINT, k INT, m MAP<STRING, STRING>) USING tamis")
+    for part in range(6):
+        k = f"IF({part} % 2 = 0 AND abs(hash(id)) % 400 BETWEEN 100 AND 200, 399, abs(hash(id)) % 400)"
+        lake.sql(
+            f"INSERT INTO lake.db.t SELECT id, CAST({k} AS INT), map('k', repeat(sha2(string(id), 512), 4)) "
+            f"FROM range({part * 4000}, {(part + 1) * 4000}, 1, 1)"
+        )
+    lake.sql("CALL lake.system.create_index(table => 'db.t', index => 'i', columns => 'k, id')")
+    with settings(lake.spark, {**SMALL, "spark.sql.files.maxPartitionBytes": "50000"}):
+        plain = lake.spark.table(f"{lake.name}.db.t").where("k BETWEEN 110 AND 190")
+        assert plain.select("id").count() > 2_000
+        kept = [plain.select(*columns).rdd.getNumPartitions() for columns in (["id"], ["id", "m"])]
+        numbered = plain.withColumn("number", f.monotonically_increasing_id())
+        every = {row.id: row.number for row in numbered.select("id", "number", "m").collect()}
+        assert {row.id: row.number for row in numbered.select("id", "number").collect()} == every
+    assert kept[0] < kept[1], "the index prunes parts for its own columns"

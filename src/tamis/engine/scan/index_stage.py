@@ -24,11 +24,10 @@ def look_up(
     conjuncts: Sequence[Expr],
     selected: Schema,
     sieved: Sieved,
-    options: Options,
+    use: IndexUse,
     now: tuple[int, int],
-    errors: str,
 ) -> Outcome:
-    """Consult the indexes and narrow ``sieved.keep`` to what they leave. ``errors`` as in ``ReadSpec``.
+    """Consult the indexes and narrow ``sieved.keep`` to what they leave.
 
     The parts of ``sieved`` get the columns ``candidates`` and ``candidate_rows``. Reads a bounded amount of
     index data.
@@ -41,7 +40,7 @@ def look_up(
         selected,
         sieved.parts,
         wanted,
-        use=IndexUse(options.index_use, options.stats_filter, errors),
+        use=use,
         now=now,
     )
     empty = found.candidates.empty & wanted

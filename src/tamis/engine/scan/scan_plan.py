@@ -25,7 +25,7 @@ from tamis.engine.scan.scan_guards import check_size
 from tamis.engine.scan.scan_options import Options
 from tamis.engine.scan.scan_order import Order, order_text
 from tamis.engine.scan.skip_audit import Proof, audit_sample
-from tamis.engine.secondary_index import SharedLookup
+from tamis.engine.secondary_index import IndexUse, SharedLookup
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import EXTERNAL_COLUMNS, Snapshot
 from tamis.storage.files import PAGE_ROWS, PartRef
@@ -197,6 +197,8 @@ class PlanRequest:
     """As in ``ReadSpec``."""
     table: str | None = None
     filter_text: str | None = None
+    covering: bool = True
+    """As in ``IndexUse``."""
     columns: tuple[str, ...] | None = None
     """The columns as the report names them; None: the names of ``selected``."""
 
@@ -211,7 +213,8 @@ def plan_scan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
     sieved = run_funnel(
         snapshot, conjuncts, options, (lo, hi), request.measured.union(*(by.column.ids for by in order))
     )
-    looked = look_up(snapshot, store, conjuncts, selected, sieved, options, (lo, hi), request.errors)
+    use = IndexUse(options.index_use, options.stats_filter, request.errors, request.covering)
+    looked = look_up(snapshot, store, conjuncts, selected, sieved, use, (lo, hi))
     report = Report(
         request.table or store.url,
         snapshot.version,

@@ -353,7 +353,7 @@ class _Choice:
     def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
         """Return the selected columns if the index has all of them in the requested types, else None."""
         held = lookup.schemas[max(lookup.schemas)].by_id if lookup.schemas else {}
-        if not lookup.sure:
+        if not (lookup.sure and self._given_use.covering):
             return None
         tops = {path[0] for path in index.columns if len(path) == 1}
         if not all(f.id in tops and f.id in held and held[f.id].type == f.type for f in self._selected):

@@ -13,3 +13,5 @@ class IndexUse(NamedTuple):
     """If false (``tamis.stats.filter=off``), a lookup reads all entries."""
     errors: str = "raise"
     """The scan's ``ReadSpec.errors``. Rows that come from an index alone are tested as the scan tests its own."""
+    covering: bool = True
+    """Whether rows may come from an index alone, which can prune parts that it would not prune for other columns."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tamis.core.expr import Expr, conjuncts_of
-from tamis.engine.operations.result import written_counts
+from tamis.engine.operations.rows.append import create_with_parts
 from tamis.engine.operations.schema.constraint_definitions import asked_again
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound
@@ -22,7 +22,7 @@ from tamis.spark.options.source_options import Use, read_options, refuse_setting
 from tamis.spark.write import insert_by_path, spark_write
 from tamis.spark.write.own_reads import check_own_reads
 from tamis.spark.write.session_frames import write_switches
-from tamis.storage.commit_log import Head, Operation, create
+from tamis.storage.commit_log import Head
 from tamis.storage.commit_log.path_checks import check_free
 from tamis.storage.object_store import Store
 from tamis.table import Table
@@ -67,9 +67,7 @@ class PathWrite:
         check_free(store)
         head = new_head(self._definition({}, None, data_format({"tamis.format": self._format or ""})), ())
         manifests = self._rows(store, head)
-        rows, parts, size = written_counts(manifests)
-        metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
-        create(store, head, Operation("create", metrics=metrics), add=manifests)
+        create_with_parts(store, head, manifests)
 
     def write(self, table: Table) -> None:
         """Append to ``table``, or replace its rows; with ``overwriteSchema`` its columns, too."""

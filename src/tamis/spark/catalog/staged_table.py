@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tamis.engine.operations.result import Result, written_counts
-from tamis.engine.operations.rows.append import discard_parts
+from tamis.engine.operations.rows.append import create_with_parts, discard_parts
 from tamis.engine.part_writer.identity_values import identity_of
 from tamis.engine.scan import Options
 from tamis.errors import TamisError
@@ -18,7 +18,7 @@ from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
 from tamis.spark.write import spark_write as write
 from tamis.spark.write.insert import Insert, V1Write, WriteBuilder
 from tamis.spark.write.own_reads import check_own_reads
-from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot, commit, create
+from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot, commit
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
@@ -90,9 +90,7 @@ class StagedTable(SparkTable):
 
     def _commit(self, manifests: list[Any]) -> None:
         if self.replaces is None:
-            rows, parts, size = written_counts(manifests)
-            metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
-            create(self.store, self.head, Operation("create", metrics=metrics), add=manifests)
+            create_with_parts(self.store, self.head, manifests)
         else:
             commit_replacement(self.store, self.replaces, self.head, manifests)
 

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter
 
-from tamis.engine.operations.result import written_counts
+from tamis.engine.operations.rows.append import create_with_parts
 from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, snapshot_parts
 from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of, target_of
 from tamis.spark.write.spark_write import commit_rows
-from tamis.storage.commit_log import Operation, create
+from tamis.storage.commit_log import Operation
 
 
 class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # PySpark ships no types for it
@@ -29,9 +29,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # PySpark ships
         target, manifests = target_of(messages, self._target), manifests_of(messages)
         store, head, options = target.options.store(), target.head, target.table_options
         if target.version is None:
-            rows, parts, size = written_counts(manifests)
-            metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
-            create(store, head, Operation("create", metrics=metrics), add=manifests)
+            create_with_parts(store, head, manifests)
         elif self._overwrite:
             snapshot = target.base()
             commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)

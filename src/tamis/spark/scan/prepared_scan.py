@@ -53,6 +53,7 @@ def plan_prepared(scan: Scan, conjuncts: tuple[Expr, ...], options: Options) -> 
         order=scan.pushed.order,
         measured=measured,
         errors="raise" if scan.pushed.owned else "keep",
+        covering=not scan.sizes.steady,
         table=scan.source.name,
         filter_text=scan.filter_text,
     )

@@ -83,8 +83,8 @@ class Landing:
         """Take ``commit``, just written, back if the version before it is gone or is another table's.
 
         The table was dropped or renamed then, since that version was read: the write has made its folder anew, or is in
-        the log of another table. Raises ``Conflict`` (``CONFLICT_REPLACED``) then, and
-        ``StoreUnavailable`` (``COMMIT_UNKNOWN``) if the commit is gone, too: a rename may have taken it along.
+        the log of another table. Raises ``Conflict`` (``CONFLICT_REPLACED``) then. If the commit is gone, too, as a
+        rename may have taken it along, or cannot be removed, it raises ``StoreUnavailable`` (``COMMIT_UNKNOWN``).
         """
         if commit.version == 0 or self._has_parent(commit):
             return
@@ -92,19 +92,15 @@ class Landing:
         there = self._look(commit.version)
         if there is None or there.operation_id != self.operation_id:
             raise self._unknown()
-        self.take_back(commit)
-        raise replaced_conflict(self.store)
-
-    def take_back(self, commit: Commit) -> None:
-        """Remove ``commit``, which this operation has just made. Raises ``COMMIT_UNKNOWN`` if that fails."""
         try:
             self.store.delete(commit_path(commit.version))
         except StoreUnavailable as error:
             self._open = error
             raise self._unknown() from error
-        CACHE.forget(self.store.url)
+        CACHE.forget(self.store.url)  # where the look has put it
         if self.store.location.scheme == "file":
             remove_empty_folders(self.store.location.path, LOG)
+        raise replaced_conflict(self.store)
 
     def _has_parent(self, commit: Commit) -> bool:
         """Whether the store has the version that ``commit`` was made for, or does not answer."""

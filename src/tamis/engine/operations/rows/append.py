@@ -75,14 +75,19 @@ def create_with_rows(store: Store, head: Head, data: pa.RecordBatchReader, optio
     except BaseException:
         discard_parts(store, manifests)
         raise
-    rows, parts, size = written_counts(manifests)
-    metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
     try:
-        return create(store, head, Operation("create", metrics=metrics), add=manifests)
+        return create_with_parts(store, head, manifests)
     except TamisError as error:
         if error.code != "COMMIT_UNKNOWN":
             discard_parts(store, manifests)
         raise
+
+
+def create_with_parts(store: Store, head: Head, manifests: list[pa.Table]) -> Snapshot:
+    """Create a table that holds the parts of ``manifests``; raises as ``create`` does."""
+    rows, parts, size = written_counts(manifests)
+    metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
+    return create(store, head, Operation("create", metrics=metrics), add=manifests)
 
 
 def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:

@@ -87,11 +87,11 @@ public final class Pushed implements Runnable {
          * parts of a randomSplit are queries of their own.
          */
         private static LogicalPlan steady(LogicalPlan plan, boolean under) {
-            if (plan.deterministic() && !under && !samples(plan)) return plan;
             if (plan instanceof DataSourceV2Relation) return under ? Visit.relation((DataSourceV2Relation) plan, STEADY, "true", plan) : plan;
             boolean below = under || plan instanceof Sample;
-            for (int i = 0; i < plan.expressions().size(); i++)
-                below |= !((org.apache.spark.sql.catalyst.expressions.Expression) plan.expressions().apply(i)).deterministic();
+            Seq expressions = plan.expressions();
+            for (int i = 0; i < expressions.size(); i++)
+                below |= !((org.apache.spark.sql.catalyst.expressions.Expression) expressions.apply(i)).deterministic();
             List children = new ArrayList();
             boolean changed = false;
             for (int i = 0; i < plan.children().size(); i++) {
@@ -101,12 +101,6 @@ public final class Pushed implements Runnable {
                 children.add(made);
             }
             return changed ? (LogicalPlan) plan.withNewChildren(CollectionConverters.asScala(children).toSeq()) : plan;
-        }
-
-        private static boolean samples(LogicalPlan plan) {
-            if (plan instanceof Sample) return true;
-            for (int i = 0; i < plan.children().size(); i++) if (samples((LogicalPlan) plan.children().apply(i))) return true;
-            return false;
         }
     }
 
