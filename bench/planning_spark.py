@@ -37,10 +37,10 @@ def build(folder: Path) -> None:
             }
             columns |= {f"c{i}": random.integers(0, 10**6, ROWS) for i in range(12)}
             loads.append(pa.table(columns | {"s": random.integers(0, 50, ROWS).astype(str)}))
-        keep_pieces(folder, "db", f"t{at}", loads, ("k",))
+        keep_pieces(folder, "db", f"t{at}", loads[0].schema, loads, ("k",))
     keys = pa.table({"k": np.arange(KEYS) + ROWS, "chosen": np.arange(KEYS) % 2})
-    keep_pieces(folder, "db", "small", [keys], ("k",))
-    keep_pieces(folder, "db", "other", [keys], ("k",))
+    keep_pieces(folder, "db", "small", keys.schema, [keys], ("k",))
+    keep_pieces(folder, "db", "other", keys.schema, [keys], ("k",))
 
 
 def scans(prefix: str, count: int, turn: int) -> str:
