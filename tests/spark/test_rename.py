@@ -274,5 +274,7 @@ def test_a_log_that_does_not_answer_does_not_undo_a_commit(tmp_path: Path, monke
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "_run", run)
-        assert table.append(rows(2)).rows_inserted == 1
+        with pytest.raises(StoreUnavailable) as caught:
+            table.append(rows(2))
+    assert caught.value.code == "COMMIT_UNKNOWN"
     assert sorted(tamis.open(tmp_path / "t").scan().to_arrow()["id"].to_pylist()) == [1, 2]

@@ -78,8 +78,8 @@ def test_only_what_is_asked_for_is_read(store: Store) -> None:
     opened = snapshot.io.requests
     snapshot.parts(np.array([True, False, True, True]), ids={1})
     selected_bytes = snapshot.io.bytes
-    assert opened == 5  # the hint, the newest, two beyond it, the head
-    assert snapshot.io.requests == opened + 3  # the commits between; no manifest
+    assert opened == 6  # the hint, the newest, the one before it, two beyond it, the head
+    assert snapshot.io.requests == opened + 2  # the commits between but the last; no manifest
     snapshot.parts(ids={1})
     assert snapshot.io.bytes > 2 * selected_bytes
 

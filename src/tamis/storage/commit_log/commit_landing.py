@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tamis.errors import Conflict, NotFound, StoreUnavailable, TamisError
+from tamis.errors import Conflict, CorruptData, InvalidInput, NotFound, StoreUnavailable
 from tamis.storage.commit_log.commit_objects import (
     LOG,
     commit_bytes,
     commit_path,
-    drop_lost_history,
+    confirm_commit,
     read_commit,
     remember_commit,
     write_hint,
@@ -62,7 +62,7 @@ class Landing:
             refused = self._open = error
         if made:
             self._check_parent(commit)
-            drop_lost_history(self.store, commit)
+            confirm_commit(self.store, commit)
             remember_commit(self.store, commit, len(data))
             return commit
         there = self._look(commit.version)
@@ -84,10 +84,15 @@ class Landing:
 
         The table was dropped or renamed then, since that version was read: the write has made its folder anew, or is in
         the log of another table. Raises ``Conflict`` (``CONFLICT_REPLACED``) then. If the commit is gone, too, as a
-        rename may have taken it along, or cannot be removed, it raises ``StoreUnavailable`` (``COMMIT_UNKNOWN``).
+        rename may have taken it along, or cannot be removed, or if the store does not answer, it raises
+        ``StoreUnavailable`` (``COMMIT_UNKNOWN``).
         """
-        if commit.version == 0 or self._has_parent(commit):
-            return
+        try:
+            if commit.version == 0 or self._has_parent(commit):
+                return
+        except StoreUnavailable as error:
+            self._open = error
+            raise self._unknown() from error
         CACHE.forget(self.store.url)
         there = self._look(commit.version)
         if there is None or there.operation_id != self.operation_id:
@@ -103,16 +108,15 @@ class Landing:
         raise replaced_conflict(self.store)
 
     def _has_parent(self, commit: Commit) -> bool:
-        """Whether the store has the version that ``commit`` was made for, or does not answer."""
+        """Whether the store has the version that ``commit`` was made for, or one that cannot be read."""
         path = commit_path(commit.version - 1)
         try:
-            try:
-                before = read_commit(self.store, commit.version - 1)
-            except NotFound:
-                return any(entry.path == path for entry in self.store.list(LOG))
-        except TamisError:
+            before = COMMIT_READS.run(lambda _: read_commit(self.store, commit.version - 1))
+        except NotFound:
+            return COMMIT_READS.run(lambda _: any(entry.path == path for entry in self.store.list(LOG)))
+        except (CorruptData, InvalidInput):
             return True
-        return before.table_id == commit.table_id and commit.parent in (None, before.operation_id)
+        return commit.follows(before)
 
     @property
     def doubted(self) -> bool:

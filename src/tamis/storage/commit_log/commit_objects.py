@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log.commit_record import Commit, commit_from_json, commit_to_json
 from tamis.storage.commit_log.features import check_reader
+from tamis.storage.commit_log.retry_policy import LOG_READS
 from tamis.storage.object_store.checked_json import parse_errors, seal_json, unseal_json
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.parallel_requests import gather_requests
@@ -135,14 +136,55 @@ def head_commit(store: Store, commit: Commit) -> Commit:
 def find_latest(store: Store) -> Commit | None:
     """Read the newest commit from the store; None if there is no table.
 
-    With a correct hint this takes one round of three concurrent requests after the one for the hint,
+    With a correct hint this takes one round of three or four concurrent requests after the one for the hint,
     regardless of the log's length, and one more if others have committed at least twice since this process looked.
-    Raises ``CorruptData`` if the log has a gap.
+
+    Raises ``CorruptData``: ``MISSING_COMMIT`` if the log has a gap, ``WRONG_TABLE`` if the newest commit is another
+    table's than the one before it.
     """
-    newest = _search(store)
-    if newest is not None:
+    return LOG_READS.run(lambda _: _find_latest(store))
+
+
+def _find_latest(store: Store) -> Commit | None:
+    probes = _Probes(store)
+    newest = _search(store, probes)
+    if newest is None:
+        return None
+    if newest.version == 0 or _follows_known(store, newest):
         drop_lost_history(store, newest)
+        return newest
+    before = probes.found.get(newest.version - 1) or _probe(store, newest.version - 1)
+    if before is not None and newest.table_id != before.table_id:
+        CACHE.forget(store.url)
+        raise _stray_commit(store, newest)
+    confirm_commit(store, newest)
+    read = CACHE.get((store.url, "as read", newest.version - 1))
+    if read is not None and newest.follows(read[1]):
+        remember_commit(store, read[1], len(read[0]))  # scans read it
     return newest
+
+
+def confirm_commit(store: Store, commit: Commit) -> None:
+    """Remember that the store has both ``commit`` and the version that it follows."""
+    drop_lost_history(store, commit)
+    CACHE.put((store.url, commit.table_id, "follows", commit.version), commit.operation_id, 256)
+
+
+def _follows_known(store: Store, commit: Commit) -> bool:
+    """Whether ``confirm_commit`` was called for this commit."""
+    confirmed: str | None = CACHE.get((store.url, commit.table_id, "follows", commit.version))
+    return confirmed == commit.operation_id
+
+
+def _stray_commit(store: Store, stray: Commit) -> CorruptData:
+    """Return the error for a commit of another table than the ones before it."""
+    name = store.name(commit_path(stray.version))
+    return CorruptData(
+        f"The commit {name} belongs to another table ({stray.table_id}), which was dropped while it was written to.",
+        code="WRONG_TABLE",
+        name=name,
+        remedy="Remove this file: it holds nothing of the table that is there now.",
+    )
 
 
 def drop_lost_history(store: Store, current: Commit) -> None:
@@ -183,11 +225,30 @@ def _same_history(store: Store, newest: tuple[int, str], current: Commit) -> boo
     return there is not None and there.operation_id == operation_id
 
 
-def _search(store: Store) -> Commit | None:
+class _Probes:
+    """The commits that one search has found in the store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.found: dict[int, Commit] = {}
+
+    def probe(self, version: int) -> Commit | None:
+        commit = _probe(self.store, version)
+        if commit is not None:
+            self.found[version] = commit
+        return commit
+
+    def gather(self, versions: range) -> list[Commit | None]:
+        return gather_requests(self.store, self.probe, versions)
+
+
+def _search(store: Store, probes: _Probes) -> Commit | None:
     hinted = read_hint(store)
     if hinted is None:
         return _listed(store)
-    newest, *beyond = gather_requests(store, lambda v: _probe(store, v), range(hinted, hinted + 1 + _WINDOWS[0]))
+    known = CACHE.get((store.url, "as read", hinted))
+    behind = int(hinted > 0 and not (known is not None and _follows_known(store, known[1])))
+    newest, *beyond = probes.gather(range(hinted - behind, hinted + 1 + _WINDOWS[0]))[behind:]
     if newest is None:
         return _listed(store)
     for width in _WINDOWS[1:]:
@@ -195,7 +256,7 @@ def _search(store: Store) -> Commit | None:
             return newest
         newest = _last(store, newest, beyond)
         first = newest.version + 1
-        beyond = gather_requests(store, lambda v: _probe(store, v), range(first, first + width))
+        beyond = probes.gather(range(first, first + width))
     return _listed(store) if any(beyond[-2:]) else _last(store, newest, beyond)
 
 
@@ -249,7 +310,7 @@ def _last(store: Store, newest: Commit, beyond: list[Commit | None]) -> Commit:
             continue
         for between in range(last.version + 1, at):
             if _probe(store, between) is None:
-                raise _hole(store, between)
+                raise _hole(store, between) if commit.table_id == last.table_id else _stray_commit(store, commit)
         last = commit
     return last
 
@@ -273,5 +334,5 @@ def _hole(store: Store, version: int) -> CorruptData:
         f"The commit {name} is missing from the log.",
         code="MISSING_COMMIT",
         name=name,
-        remedy="Restore it from a backup.",
+        remedy="Restore it from a backup. If the table was dropped while others wrote to it, remove the folder.",
     )

@@ -86,6 +86,10 @@ class Commit:
     parent: str | None = None
     """The ``operation_id`` of the commit before; None at version 0, and where an earlier writer did not record it."""
 
+    def follows(self, before: Commit) -> bool:
+        """Whether this commit was made for ``before``, as far as it says."""
+        return self.table_id == before.table_id and self.parent in (None, before.operation_id)
+
 
 def commit_to_json(commit: Commit) -> dict[str, Any]:
     """Encode a commit; absent keys mean empty, false or none, which keeps a plain append short."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tamis.errors import Conflict, StoreUnavailable
+from tamis.errors import Conflict, CorruptData, StoreUnavailable
 from tamis.world import world
 
 T = TypeVar("T")
@@ -65,3 +65,5 @@ COMMIT_RACES = RetryPolicy(1_000, lambda error: isinstance(error, LostRace), 0.0
 """Writes of a commit: each lost race means that another commit landed."""
 COMMIT_READS = RetryPolicy(3, lambda error: isinstance(error, StoreUnavailable), 0.1, 0.1)
 """Reads of one commit, after which the store counts as unreachable."""
+LOG_READS = RetryPolicy(4, lambda error: isinstance(error, CorruptData) and error.code == "WRONG_TABLE", 0.2, 0.2)
+"""Searches for the newest commit: a writer whose table was dropped meanwhile takes its commit back at once."""
