@@ -113,3 +113,33 @@ def test_partition_columns(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="of the form k=v and others") as caught:
             partition_columns([File(name, 1)])
         assert caught.value.code == "PLAIN_FOLDER"
+
+
+def test_links_to_folders_are_followed(tmp_path: Path) -> None:
+    make(tmp_path / "elsewhere", "a.csv", "deep/b.csv")
+    make(tmp_path / "in", "k=1/a.csv")
+    (tmp_path / "in" / "k=2").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "in" / "k=3").symlink_to("k=1")
+    found = [f.name for f in list_files(tmp_path / "in")]
+    assert found == ["k=1/a.csv", "k=2/a.csv", "k=2/deep/b.csv", "k=3/a.csv"]
+
+
+@pytest.mark.parametrize("target", [".", "..", "../../elsewhere"])
+def test_links_that_lead_around_are_refused(tmp_path: Path, target: str) -> None:
+    make(tmp_path / "elsewhere", "a.csv")
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "in")
+    make(tmp_path / "in", "k=1/a.csv")
+    (tmp_path / "in" / "k=1" / "link").symlink_to(target)
+    with pytest.raises(InvalidInput) as caught:
+        list_files(tmp_path / "in")
+    assert caught.value.code == "LINK_LOOP"
+
+
+def test_a_link_into_a_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "delta" / "p=1").mkdir()
+    make(tmp_path / "in", "p=0/a.parquet")
+    (tmp_path / "in" / "p=1").symlink_to(tmp_path / "delta" / "p=1")
+    with pytest.raises(InvalidInput) as caught:
+        list_files(tmp_path / "in")
+    assert caught.value.code == "TABLE_FOLDER"

@@ -67,3 +67,18 @@ def test_no_option_hides_keys_of_json(spark: Any, run: Run, tmp_path: Path) -> N
     done = run("ingest", table, inbox, "--read-option=dropFieldIfAllNull=true")
     assert done.code == 0, done.err
     assert rows_by(table, "id") == [{"a": [1], "id": 1}, {"a": [], "id": 2}]
+
+
+@pytest.mark.parametrize("names", [("a[1].json", "b.json"), ("d{1}/a.json", "d{1}/b.json")])
+def test_no_name_of_a_file_hides_keys_of_json(spark: Any, run: Run, tmp_path: Path, names: tuple[str, str]) -> None:
+    table, first = tmp_path / "t", '{"id": 1, "s": {"x": 1}}\n'
+    inbox = inbox_of(tmp_path, {"a.json": first})
+    assert run("ingest", table, inbox).code == 0
+    for name, text in zip(names, ('{"id": 2, "s": {"x": 2}}\n', '{"ID": 3, "s": {"X": 3}}\n'), strict=True):
+        (inbox / name).parent.mkdir(exist_ok=True)
+        (inbox / name).write_text(text)
+    done = run("ingest", table, inbox)
+    assert done.code == 0, done.err
+    assert rows_by(table, "id") == [{"id": n, "s": {"x": n}} for n in (1, 2, 3)]
+    other = tmp_path / "other"
+    assert "AMBIGUOUS_COLUMN" in run("ingest", other, inbox).err

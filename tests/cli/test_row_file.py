@@ -58,3 +58,73 @@ def test_bytes_in_json_that_are_not_base64_are_refused(run: Run, tmp_path: Path)
     tamis.create(tmp_path / "t", pa.schema([("id", pa.int32()), ("body", pa.binary())]))
     (tmp_path / "a.json").write_text('{"id": 1, "body": "?"}\n')
     assert "BAD_DATA" in run("upsert", tmp_path / "t", tmp_path / "a.json", "--on", "id").err
+
+
+UTC = dt.UTC
+NOT_READ = {
+    "json": [
+        b'{"id": 1, "s": "\xe9"}\n',
+        b'null\n{"id": 1}\n',
+        b'{"id": 1}\nnull\n',
+        b"\xef\xbb\xbf null",
+        b'{"id": 1, "local": "2026-01-05T10:00:00+02:00"}\n',
+        b'{"id": 1, "at": "2026-01-05 10:00:00"}\n',
+        b'{"id": 1, "one": {"local": "2026-01-05T10:00:00Z"}}\n',
+        b'{"id": 1, "bytes": {"b": "YQ=="}}\n',
+    ],
+    "csv": [
+        b"id,s\n1,\xe9\n",
+        b"id,n\n1,0x10\n",
+        b"id\n0X1\n",
+        b"id,n\n1,1.0\n",
+        b"id,local\n1,2026-01-05T10:00:00+02:00\n",
+        b"id,at\n1,2026-01-05 10:00:00\n",
+    ],
+}
+TYPED = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("n", pa.int64()),
+        ("s", pa.string()),
+        ("local", pa.timestamp("us")),
+        ("at", pa.timestamp("us", "UTC")),
+        ("one", pa.struct([("local", pa.timestamp("us"))])),
+        ("bytes", pa.struct([("b", pa.binary())])),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("ending", "data"), [(ending, data) for ending, texts in NOT_READ.items() for data in texts], ids=str
+)
+def test_values_that_would_change_are_refused(run: Run, tmp_path: Path, ending: str, data: bytes) -> None:
+    table = tamis.create(tmp_path / "t", TYPED)
+    (tmp_path / f"a.{ending}").write_bytes(data)
+    done = run("upsert", tmp_path / "t", tmp_path / f"a.{ending}", "--on", "id")
+    assert done.code == 1
+    assert "BAD_DATA" in done.err
+    assert table.refresh().version == 0
+
+
+def test_instants_and_whole_numbers(run: Run, tmp_path: Path) -> None:
+    schema = pa.schema([TYPED.field(name) for name in ("id", "n", "s", "local", "at", "one")])
+    record = '{"id": 1, "n": -7, "s": "{} null", "local": "2026-01-05 10:00:00", "at": "2026-01-05T10:00:00+02:00", "one": {"local": "2026-01-05T10:00:00.000001"}}\n'
+    instants = {"local": dt.datetime(2026, 1, 5, 10), "at": dt.datetime(2026, 1, 5, 8, tzinfo=UTC)}
+    assert upserted(run, tmp_path, schema, "a.json", record) == [
+        {"id": 1, "n": -7, "s": "{} null", **instants, "one": {"local": dt.datetime(2026, 1, 5, 10, 0, 0, 1)}}
+    ]
+    (tmp_path / "a.csv").write_text("id,n,local,at\n 2 , 8,2026-01-05T10:00:00,2026-01-05T10:00:00+02:00\n3,,,\n")
+    assert run("upsert", tmp_path / "t", tmp_path / "a.csv", "--on", "id").code == 0
+    nothing = {"s": None, "one": None}
+    assert tamis.open(tmp_path / "t").scan("id > 1").to_arrow().sort_by("id").to_pylist() == [
+        {"id": 2, "n": 8, **instants, **nothing},
+        {"id": 3, "n": None, "local": None, "at": None, **nothing},
+    ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_long_rows(run: Run, tmp_path: Path, ending: str) -> None:
+    long = "x" * 3_000_000
+    text = f'{{"id": 1, "s": "{long}"}}\n' if ending == "json" else f"id,s\n1,{long}\n"
+    schema = pa.schema([("id", pa.int32()), ("s", pa.string())])
+    assert upserted(run, tmp_path, schema, f"a.{ending}", text) == [{"id": 1, "s": long}]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,9 +127,26 @@ def inferred_schema(reader: Any, file_format: str, lines: Any) -> Any:
     """Return the schema that a reader of CSV or JSON infers from a DataFrame of one column, of texts."""
     from pyspark.sql.types import StructType
 
-    texts = getattr(lines._jdf, "as")(lines.sparkSession._jvm.org.apache.spark.sql.Encoders.STRING())
-    found = reader._jreader.json(texts) if file_format == "json" else reader._jreader.csv(texts)
+    session = lines.sparkSession
+    texts = getattr(lines._jdf, "as")(session._jvm.org.apache.spark.sql.Encoders.STRING())
+    with _active_in_java(session):
+        found = reader._jreader.json(texts) if file_format == "json" else reader._jreader.csv(texts)
     return StructType.fromJson(json.loads(found.schema().json()))
+
+
+@contextmanager
+def _active_in_java(session: Any) -> Iterator[None]:
+    """Make ``session`` Java's active one: Spark merges what tasks infer by its settings, not by those of the reader."""
+    sessions = getattr(session._jvm, "org.apache.spark.sql.classic.SparkSession")
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def union_by_name(parts: Sequence[Any]) -> Any:

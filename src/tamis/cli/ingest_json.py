@@ -14,6 +14,7 @@ from typing import Any
 from tamis.cli.ingest_batch import Batch, inferred_schema, union_by_name, unknown_column
 from tamis.core.types.identifiers import backquote
 from tamis.errors import SchemaMismatch
+from tamis.spark.jvm_bridge.python_sessions import python_session
 
 _HIDING_KEYS = {"samplingratio", "dropfieldifallnull"}
 """Options, in lower case, under which Spark infers fewer keys than files have."""
@@ -153,7 +154,7 @@ def _with_spellings(wanted: Any, names: Spellings, path: tuple[str, ...]) -> Any
 
 def _inferred(spark: Any, batch: Batch) -> Any:
     """Return the keys of all records as Spark infers them, each spelling as a column of its own."""
-    exact = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+    exact = python_session(spark._jsparkSession.cloneSession())
     exact.conf.set("spark.sql.caseSensitive", "true")
     options = {k: v for k, v in batch.options.items() if k.lower() not in _HIDING_KEYS}
     batch = replace(batch, options=options)

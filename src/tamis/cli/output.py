@@ -65,8 +65,44 @@ def row_records(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
 
     nested = [field for field in rows.schema if pa.types.is_nested(field.type)]
-    for row in rows.to_pylist():
+    for row in _python_rows(rows):
         yield row | {field.name: _mapped(row[field.name], field.type) for field in nested}
+
+
+def _python_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return the rows as Python has them; bytes of texts that are not UTF-8 become U+FFFD, as Spark shows them."""
+    import pyarrow as pa
+
+    try:
+        found: list[dict[str, Any]] = rows.to_pylist()
+    except UnicodeDecodeError:
+        raw = rows.cast(pa.schema([field.with_type(_with_bytes(field.type)) for field in rows.schema]))
+        types = {field.name: field.type for field in rows.schema}
+        found = [{name: _decoded(value, types[name]) for name, value in row.items()} for row in raw.to_pylist()]
+    return found
+
+
+def _with_bytes(kind: pa.DataType) -> pa.DataType:
+    """Return the type with BINARY for its texts, but for those in maps."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_bytes(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_bytes(kind.value_type)))
+    return pa.binary() if pa.types.is_string(kind) else kind
+
+
+def _decoded(value: Any, kind: pa.DataType) -> Any:
+    import pyarrow as pa
+
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        return {field.name: _decoded(value[field.name], field.type) for field in kind}
+    if pa.types.is_list(kind):
+        return [_decoded(item, kind.value_type) for item in value]
+    return value.decode(errors="replace") if pa.types.is_string(kind) else value
 
 
 def _mapped(value: Any, kind: pa.DataType) -> Any:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.cli.ingest_files import ENDINGS
 from tamis.errors import InvalidInput, NotFound
+
+LONGEST_ROW = 64 * 2**20
+"""Bytes of a CSV or JSON file that are parsed at once; a longer row is refused."""
+_MAYBE_NULL_RECORD = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*null|[}\]]\s*null")
+_NULL_RECORD = re.compile(
+    rb'"(?:[^"\\]|\\.)*"|(?P<record>\A(?:\xef\xbb\xbf)?\s*null|[}\]]\s*null)',
+    re.DOTALL,
+)
+"""Texts, so that what is in them is passed over, and records ``null``: the first, or one after the end of another."""
 
 
 @contextmanager
@@ -52,18 +63,34 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
     elif kind == "csv":
         from pyarrow import csv
 
-        with csv.open_csv(path) as rows:
-            found = _named_in_file(schema, rows.schema.names)
+        reading = csv.ReadOptions(block_size=LONGEST_ROW)
+        with csv.open_csv(path, read_options=reading) as rows:
+            types = _named_in_file(schema, rows.schema.names)
+        read_as = {n: pa.string() if pa.types.is_integer(kind) else kind for n, kind in types.items()}
         options = csv.ConvertOptions(
-            column_types={name: kind for name, kind in found.items() if not pa.types.is_nested(kind)},
+            column_types={name: kind for name, kind in read_as.items() if not pa.types.is_nested(kind)},
             null_values=[""],  # as Spark: other texts, such as NA, are values
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-        with csv.open_csv(path, convert_options=options) as rows:
-            yield rows
+        with csv.open_csv(path, read_options=reading, convert_options=options) as rows:
+            numbers = {n: kind for n, kind in types.items() if pa.types.is_integer(kind)}
+            fields = [f.with_type(numbers.get(f.name, f.type)) for f in rows.schema]
+            yield pa.RecordBatchReader.from_batches(pa.schema(fields), (_with_integers(b, numbers) for b in rows))
     else:
         yield _json_rows(path, schema)
+
+
+def _with_integers(batch: pa.RecordBatch, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+    """Read texts of whole numbers. Raises ``pa.ArrowInvalid``, as Spark refuses them, for hexadecimal ones."""
+    for name, kind in types.items():
+        at = batch.schema.get_field_index(name)
+        texts = pc.utf8_trim_whitespace(batch.column(at))
+        if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+            raise pa.ArrowInvalid(f"a value of the column {name} is not a whole number in decimal digits")
+        texts = pc.if_else(pc.equal(texts, ""), None, texts)
+        batch = batch.set_column(at, pa.field(name, kind), texts.cast(kind))
+    return batch
 
 
 def _named_in_file(schema: pa.Schema, names: list[str]) -> dict[str, pa.DataType]:
@@ -73,18 +100,47 @@ def _named_in_file(schema: pa.Schema, names: list[str]) -> dict[str, pa.DataType
 
 
 def _json_rows(path: str, schema: pa.Schema) -> pa.RecordBatchReader:
-    """Read the columns that are in the file; the others must keep their values."""
+    """Read the columns that are in the file; the others must keep their values.
+
+    Raises ``pa.ArrowInvalid``, also for texts that are not UTF-8 and for records that are no objects.
+    """
     from pyarrow import json
 
-    types = _named_in_file(schema, json.read_json(path).schema.names)
-    as_text = [n for n, kind in types.items() if pa.types.is_date(kind) or pa.types.is_binary(kind)]
-    held = pa.schema({name: pa.string() if name in as_text else kind for name, kind in types.items()})
-    table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=held))
-    for name in as_text:
+    _check_no_null_records(path)
+    reading = json.ReadOptions(block_size=LONGEST_ROW)
+    types = _named_in_file(schema, json.read_json(path, read_options=reading).schema.names)
+    held = pa.schema({name: _type_to_read(name, kind) for name, kind in types.items()})
+    table = json.read_json(path, read_options=reading, parse_options=json.ParseOptions(explicit_schema=held))
+    table.validate(full=True)
+    for name, kind in types.items():
         column = table.column(name)
-        values = _from_base64(column) if pa.types.is_binary(types[name]) else column.cast(types[name])
-        table = table.set_column(table.schema.get_field_index(name), name, values)
+        if not column.type.equals(kind):
+            values = _from_base64(column) if pa.types.is_binary(kind) else column.cast(kind)
+            table = table.set_column(table.schema.get_field_index(name), name, values)
     return table.to_reader()
+
+
+def _type_to_read(name: str, kind: pa.DataType, *, top: bool = True) -> pa.DataType:
+    """Return the type as which to read JSON: texts for what its parser reads in other ways than that of CSV.
+
+    It drops the zone of an instant in a TIMESTAMP_NTZ, and takes an instant without zone for one in UTC.
+    """
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_type_to_read(name, f.type, top=False)) for f in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_type_to_read(name, kind.value_type, top=False)))
+    if pa.types.is_binary(kind) and not top:
+        raise pa.ArrowNotImplementedError(f"the column {name} has a BINARY in it, which JSON files give as base64")
+    text = pa.types.is_date(kind) or pa.types.is_binary(kind) or pa.types.is_timestamp(kind)
+    return pa.string() if text else kind
+
+
+def _check_no_null_records(path: str) -> None:
+    """Raise ``pa.ArrowInvalid`` for a record ``null``: pyarrow reads it as a row of NULLs, or ends the process."""
+    with Path(path).open("rb") as file:
+        data = file.read()
+    if _MAYBE_NULL_RECORD.search(data) and any(found.lastgroup == "record" for found in _NULL_RECORD.finditer(data)):
+        raise pa.ArrowInvalid("a record is null, not an object")
 
 
 def _from_base64(column: pa.ChunkedArray) -> pa.Array:

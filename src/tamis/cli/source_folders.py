@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tamis.bridges.sources.source_kinds import TABLE_FOLDERS, is_hidden, part_of_table, table_format
-from tamis.errors import NotFound
+from tamis.errors import InvalidInput, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def list_files(folder: Path) -> list[File]:
     """Return the files below ``folder`` by name, without hidden files and Spark's markers (``_SUCCESS``).
 
     As in Spark, a folder ``_k=v`` is a partition and not hidden. Raises ``NotFound`` (``FOLDER_NOT_FOUND``), and
-    ``InvalidInput`` (``TABLE_FOLDER``) if the folder is in a table of another format, or holds one.
+    ``InvalidInput``: ``TABLE_FOLDER`` if the folder is in a table of another format, or holds one, ``LINK_LOOP``.
     """
     if not folder.is_dir():
         raise NotFound(
@@ -37,20 +37,41 @@ def list_files(folder: Path) -> list[File]:
             name=str(folder),
             remedy="Give a folder with data files in it.",
         )
-    for parent in folder.parents:
-        _check_no_table(parent, [name for name in TABLE_FOLDERS if (parent / name).is_dir()])
+    _check_not_in_table(folder)
     return sorted(_walk(folder), key=lambda f: f.name)
 
 
 def _walk(folder: Path) -> Iterator[File]:
-    for root, folders, names in os.walk(folder, onerror=_raise):
+    for root, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
         place = Path(root)
         _check_no_table(place, folders)
         folders[:] = [name for name in folders if not is_hidden(name)]
+        for name in folders:
+            if (place / name).is_symlink():
+                _check_link(folder, place / name)
         for name in names:
             path = place / name
             if not is_hidden(name) and path.is_file():
                 yield File(path.relative_to(folder).as_posix(), path.stat().st_size)
+
+
+def _check_link(folder: Path, link: Path) -> None:
+    """Raise ``InvalidInput`` for a linked folder in a table (``TABLE_FOLDER``), or around itself (``LINK_LOOP``)."""
+    target = link.resolve()
+    _check_not_in_table(target)
+    around = [parent for parent in link.parents if parent == folder or folder in parent.parents]
+    if any(parent.resolve() == target for parent in around):
+        raise InvalidInput(
+            f"The link {link} leads to a folder that it is in.",
+            code="LINK_LOOP",
+            name=str(link),
+            remedy="Remove the link.",
+        )
+
+
+def _check_not_in_table(folder: Path) -> None:
+    for parent in folder.parents:
+        _check_no_table(parent, [name for name in TABLE_FOLDERS if (parent / name).is_dir()])
 
 
 def _raise(error: OSError) -> NoReturn:
