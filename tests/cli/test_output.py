@@ -47,10 +47,18 @@ def test_texts_that_are_not_utf_8_are_shown() -> None:
     held = pa.array([b"\xe9a", b"ok"])
     texts = pa.Array.from_buffers(pa.string(), 2, held.buffers())
     structs = pa.StructArray.from_arrays([texts, pa.array([1, 2])], ["t", "n"])
-    rows = pa.table({"t": texts, "s": structs, "l": pa.ListArray.from_arrays([0, 1, 2], texts), "b": [b"\xff", None]})
+    rows = pa.table(
+        {
+            "t": texts,
+            "s": structs,
+            "l": pa.ListArray.from_arrays([0, 1, 2], texts),
+            "m": pa.MapArray.from_arrays([0, 1, 2], texts, texts),
+            "b": [b"\xff", None],
+        }
+    )
     assert [plain(row) for row in row_records(rows)] == [
-        {"t": "\ufffda", "s": {"t": "\ufffda", "n": 1}, "l": ["\ufffda"], "b": "ff"},
-        {"t": "ok", "s": {"t": "ok", "n": 2}, "l": ["ok"], "b": None},
+        {"t": "\ufffda", "s": {"t": "\ufffda", "n": 1}, "l": ["\ufffda"], "m": {"\ufffda": "\ufffda"}, "b": "ff"},
+        {"t": "ok", "s": {"t": "ok", "n": 2}, "l": ["ok"], "m": {"ok": "ok"}, "b": None},
     ]
 
 

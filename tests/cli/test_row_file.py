@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +72,22 @@ NOT_READ = {
         b'{"id": 1, "at": "2026-01-05 10:00:00"}\n',
         b'{"id": 1, "one": {"local": "2026-01-05T10:00:00Z"}}\n',
         b'{"id": 1, "bytes": {"b": "YQ=="}}\n',
+        b'{"id": 1, "bytes": {"B": "YQ=="}}\n',
+        b'{"id": 1, "one": {"LOCAL": "2026-01-05T10:00:00"}}\n',
+        b'{"id": 1, "one": {"local": "2026-01-05T10:00:00", "more": 1}}\n',
+        b'{"id": 1, "x": {"X": 1}}\n',
+        b'{"id": 1, "x": {"x": 1, "y": 2}}\n',
+        b'{"id": 1, "xs": [{"x": 1, "y": 2}]}\n',
     ],
     "csv": [
         b"id,s\n1,\xe9\n",
         b"id,n\n1,0x10\n",
         b"id\n0X1\n",
         b"id,n\n1,1.0\n",
+        b"id,n\n1, \n",
+        b'id,n\n1,""\n',
+        b"id,n\n1,\xc2\xa05\n",
+        b"id,n,n\n1,2,3\n",
         b"id,local\n1,2026-01-05T10:00:00+02:00\n",
         b"id,at\n1,2026-01-05 10:00:00\n",
     ],
@@ -89,7 +100,9 @@ TYPED = pa.schema(
         ("local", pa.timestamp("us")),
         ("at", pa.timestamp("us", "UTC")),
         ("one", pa.struct([("local", pa.timestamp("us"))])),
-        ("bytes", pa.struct([("b", pa.binary())])),
+        ("bytes", pa.struct([("n", pa.int64()), ("b", pa.binary())])),
+        ("x", pa.struct([("x", pa.int32())])),
+        ("xs", pa.list_(pa.struct([("x", pa.int32())]))),
     ]
 )
 
@@ -102,13 +115,16 @@ def test_values_that_would_change_are_refused(run: Run, tmp_path: Path, ending: 
     (tmp_path / f"a.{ending}").write_bytes(data)
     done = run("upsert", tmp_path / "t", tmp_path / f"a.{ending}", "--on", "id")
     assert done.code == 1
-    assert "BAD_DATA" in done.err
+    assert "[BAD_DATA]" in done.err or "[UNSAFE_CAST]" in done.err
     assert table.refresh().version == 0
 
 
 def test_instants_and_whole_numbers(run: Run, tmp_path: Path) -> None:
     schema = pa.schema([TYPED.field(name) for name in ("id", "n", "s", "local", "at", "one")])
-    record = '{"id": 1, "n": -7, "s": "{} null", "local": "2026-01-05 10:00:00", "at": "2026-01-05T10:00:00+02:00", "one": {"local": "2026-01-05T10:00:00.000001"}}\n'
+    record = (
+        '{"id": 1, "n": -7, "s": "{} null", "local": "2026-01-05 10:00:00", "at": "2026-01-05T10:00:00+02:00", '
+        '"one": {"local": "2026-01-05T10:00:00.000001"}}\n'
+    )
     instants = {"local": dt.datetime(2026, 1, 5, 10), "at": dt.datetime(2026, 1, 5, 8, tzinfo=UTC)}
     assert upserted(run, tmp_path, schema, "a.json", record) == [
         {"id": 1, "n": -7, "s": "{} null", **instants, "one": {"local": dt.datetime(2026, 1, 5, 10, 0, 0, 1)}}
@@ -122,9 +138,25 @@ def test_instants_and_whole_numbers(run: Run, tmp_path: Path) -> None:
     ]
 
 
+def test_fields_beside_bytes_in_json(run: Run, tmp_path: Path) -> None:
+    schema = pa.schema([TYPED.field(name) for name in ("id", "bytes", "xs")])
+    record = '{"id": 1, "bytes": {"n": 1}, "xs": [{"x": 1}, null]}\n{"id": 2, "bytes": null, "xs": null}\n'
+    assert upserted(run, tmp_path, schema, "a.json", record) == [
+        {"id": 1, "bytes": {"n": 1, "b": None}, "xs": [{"x": 1}, None]},
+        {"id": 2, "bytes": None, "xs": None},
+    ]
+
+
+def test_null_records_of_compressed_files_are_refused(run: Run, tmp_path: Path) -> None:
+    tamis.create(tmp_path / "t", TYPED)
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(b'null\n{"id": 1}\n'))
+    done = run("upsert", tmp_path / "t", tmp_path / "a.json.gz", "--on", "id", "--format", "json")
+    assert "BAD_DATA" in done.err
+
+
 @pytest.mark.parametrize("ending", ["csv", "json"])
 def test_long_rows(run: Run, tmp_path: Path, ending: str) -> None:
-    long = "x" * 3_000_000
+    long = "{} null " * 400_000
     text = f'{{"id": 1, "s": "{long}"}}\n' if ending == "json" else f"id,s\n1,{long}\n"
     schema = pa.schema([("id", pa.int32()), ("s", pa.string())])
     assert upserted(run, tmp_path, schema, f"a.{ending}", text) == [{"id": 1, "s": long}]

@@ -12,7 +12,9 @@ import pytest
 
 import tamis
 from tamis.errors import CorruptData, StoreUnavailable, TamisError
-from tamis.storage.commit_log.commit_objects import LOG, commit_path
+from tamis.storage.commit_log.commit_objects import HINT, LOG, commit_path, write_hint
+from tamis.storage.commit_log.table_removal import remove_table
+from tamis.storage.commit_log.version_loading import load
 from tamis.storage.object_store import Store, open_store
 from tamis.world import world
 from tests.storage.making import forget
@@ -47,17 +49,20 @@ def clear(store: Store) -> None:
         store.delete(entry.path)
 
 
-def stray(place: str, appends: int) -> tuple[Store, str]:
-    """A table of ``appends`` rows from 100 on, in whose log is version ``BEFORE`` + 1 of a table that was there before."""
+def stray(place: str, appends: int, *, warm: bool = False) -> tuple[Store, str]:
+    """A table of ``appends`` rows from 100 on, in whose log is version ``BEFORE`` + 1 of a table that was there before.
+
+    A warm process has read the version before that of the dropped table.
+    """
     store = open_store(place)
-    old = made(place, 0, BEFORE + 1)
-    assert old.version == BEFORE + 1
+    assert made(place, 0, BEFORE + 1).version == BEFORE + 1
     path = commit_path(BEFORE + 1)
     data = bytes(store.get(path))
-    clear(store)
+    store.delete(path)
+    write_hint(store, BEFORE)
     forget()
-    old_again = made(place, 0, BEFORE)  # this process has cached the history that the stray commit names
-    assert old_again.scan().count() == BEFORE
+    if warm:
+        assert len(load(open_store(place)).parts()) == BEFORE
     clear(store)
     made(place, 100, appends)
     assert store.put_if_absent(path, data)
@@ -67,10 +72,14 @@ def stray(place: str, appends: int) -> tuple[Store, str]:
 @pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("appends", [BEFORE, BEFORE - 1])
 def test_no_rows_of_the_dropped_table_are_read(place: str, appends: int, warm: bool) -> None:
-    store, path = stray(place, appends)
-    if not warm:
-        forget()
-    for act in (lambda: ids(place), lambda: tamis.open(place).append(rows(7)), lambda: tamis.open(place).vacuum()):
+    store, path = stray(place, appends, warm=warm)
+    acts: list[Callable[[], Any]] = [
+        lambda: load(open_store(place)).parts(),
+        lambda: ids(place),
+        lambda: tamis.open(place).append(rows(7)),
+        lambda: tamis.open(place).vacuum(),
+    ]
+    for act in acts:
         with pytest.raises(CorruptData) as caught:
             act()
         assert (caught.value.code, caught.value.name) == ("WRONG_TABLE", store.name(path))
@@ -79,6 +88,59 @@ def test_no_rows_of_the_dropped_table_are_read(place: str, appends: int, warm: b
     assert ids(place) == [100 + at for at in range(appends)]
     tamis.open(place).append(rows(7))
     assert ids(place) == [7, *(100 + at for at in range(appends))]
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_stray_version_cannot_be_read_by_number(place: str, warm: bool) -> None:
+    store, path = stray(place, BEFORE, warm=warm)
+    for _ in range(2):
+        with pytest.raises(CorruptData) as caught:
+            load(open_store(place), BEFORE + 1).parts()
+        assert (caught.value.code, caught.value.name) == ("WRONG_TABLE", store.name(path))
+
+
+@pytest.mark.parametrize("hint", [None, BEFORE, BEFORE + 1])
+@pytest.mark.parametrize("appends", [1, BEFORE - 1, BEFORE])
+def test_the_stray_commit_is_named_whatever_the_hint_says(place: str, hint: int | None, appends: int) -> None:
+    store, path = stray(place, appends)
+    if hint is None:
+        store.delete(HINT)
+    else:
+        write_hint(store, hint)
+    forget()
+    with pytest.raises(CorruptData) as caught:
+        tamis.open(place)
+    assert (caught.value.code, caught.value.name) == ("WRONG_TABLE", store.name(path))
+
+
+def test_what_is_left_of_a_dropped_table_can_be_removed(place: str) -> None:
+    store, _ = stray(place, BEFORE)
+    for version in range(BEFORE + 1):
+        store.delete(commit_path(version))
+    store.delete(HINT)
+    forget()
+    with pytest.raises(CorruptData, match="remove what is left") as caught:
+        tamis.open(place)
+    assert caught.value.code == "MISSING_COMMIT"
+
+
+def test_a_removal_takes_the_new_table_and_leaves_the_commit_of_the_old_one(place: str) -> None:
+    store, path = stray(place, BEFORE)
+    remove_table(store)
+    assert [entry.path for entry in store.list("")] == [path]
+
+
+@pytest.mark.parametrize("appends", [15, 16])
+def test_damage_before_the_newest_commit_is_left_to_whoever_needs_it(place: str, appends: int) -> None:
+    """Also where a rollup covers it, so that nobody does."""
+    table = made(place, 0, appends)
+    assert table.version == appends
+    open_store(place).put(commit_path(appends - 1), b"{}")
+    forget()
+    opened = tamis.open(place)
+    assert opened.version == appends
+    assert opened.verify().problems.num_rows > 0
+    assert opened.append(rows(100)).version == appends + 1
 
 
 def test_a_stray_commit_further_on_is_found_before_it_is_reached(place: str) -> None:

@@ -83,9 +83,11 @@ def _python_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _with_bytes(kind: pa.DataType) -> pa.DataType:
-    """Return the type with BINARY for its texts, but for those in maps."""
+    """Return the type with BINARY for its texts."""
     import pyarrow as pa
 
+    if pa.types.is_map(kind):
+        return pa.map_(_with_bytes(kind.key_type), _with_bytes(kind.item_type))
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_with_bytes(field.type)) for field in kind])
     if pa.types.is_list(kind):
@@ -100,6 +102,8 @@ def _decoded(value: Any, kind: pa.DataType) -> Any:
         return None
     if pa.types.is_struct(kind):
         return {field.name: _decoded(value[field.name], field.type) for field in kind}
+    if pa.types.is_map(kind):
+        return [(_decoded(key, kind.key_type), _decoded(item, kind.item_type)) for key, item in value]
     if pa.types.is_list(kind):
         return [_decoded(item, kind.value_type) for item in value]
     return value.decode(errors="replace") if pa.types.is_string(kind) else value

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from tamis.cli.ingest_files import ENDINGS
 from tamis.errors import InvalidInput, NotFound
 
-LONGEST_ROW = 64 * 2**20
+LONGEST_ROW = 16 * 2**20
 """Bytes of a CSV or JSON file that are parsed at once; a longer row is refused."""
 _MAYBE_NULL_RECORD = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*null|[}\]]\s*null")
 _NULL_RECORD = re.compile(
-    rb'"(?:[^"\\]|\\.)*"|(?P<record>\A(?:\xef\xbb\xbf)?\s*null|[}\]]\s*null)',
+    rb'"(?:[^"\\]++|\\.)*+"|(?P<record>\A(?:\xef\xbb\xbf)?\s*null|[}\]]\s*null)',
     re.DOTALL,
 )
 """Texts, so that what is in them is passed over, and records ``null``: the first, or one after the end of another."""
@@ -65,6 +65,7 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
 
         reading = csv.ReadOptions(block_size=LONGEST_ROW)
         with csv.open_csv(path, read_options=reading) as rows:
+            _check_names_once(rows.schema.names)
             types = _named_in_file(schema, rows.schema.names)
         read_as = {n: pa.string() if pa.types.is_integer(kind) else kind for n, kind in types.items()}
         options = csv.ConvertOptions(
@@ -81,14 +82,19 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
         yield _json_rows(path, schema)
 
 
+def _check_names_once(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise pa.ArrowInvalid(f"its header has the column {name} more than once")
+
+
 def _with_integers(batch: pa.RecordBatch, types: dict[str, pa.DataType]) -> pa.RecordBatch:
     """Read texts of whole numbers. Raises ``pa.ArrowInvalid``, as Spark refuses them, for hexadecimal ones."""
     for name, kind in types.items():
         at = batch.schema.get_field_index(name)
-        texts = pc.utf8_trim_whitespace(batch.column(at))
+        texts = pc.utf8_trim(batch.column(at), " \t")
         if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
             raise pa.ArrowInvalid(f"a value of the column {name} is not a whole number in decimal digits")
-        texts = pc.if_else(pc.equal(texts, ""), None, texts)
         batch = batch.set_column(at, pa.field(name, kind), texts.cast(kind))
     return batch
 
@@ -109,37 +115,56 @@ def _json_rows(path: str, schema: pa.Schema) -> pa.RecordBatchReader:
     _check_no_null_records(path)
     reading = json.ReadOptions(block_size=LONGEST_ROW)
     types = _named_in_file(schema, json.read_json(path, read_options=reading).schema.names)
-    held = pa.schema({name: _type_to_read(name, kind) for name, kind in types.items()})
+    held = pa.schema({name: _type_to_read(kind) for name, kind in types.items()})
     table = json.read_json(path, read_options=reading, parse_options=json.ParseOptions(explicit_schema=held))
     table.validate(full=True)
     for name, kind in types.items():
         column = table.column(name)
-        if not column.type.equals(kind):
-            values = _from_base64(column) if pa.types.is_binary(kind) else column.cast(kind)
+        # Of another type are columns with fields that the table lacks: a cast would drop these.
+        if column.type.equals(held.field(name).type) and not column.type.equals(kind):
+            values = _from_base64(column) if pa.types.is_binary(kind) else _from_texts(name, column, kind)
             table = table.set_column(table.schema.get_field_index(name), name, values)
     return table.to_reader()
 
 
-def _type_to_read(name: str, kind: pa.DataType, *, top: bool = True) -> pa.DataType:
+def _type_to_read(kind: pa.DataType) -> pa.DataType:
     """Return the type as which to read JSON: texts for what its parser reads in other ways than that of CSV.
 
     It drops the zone of an instant in a TIMESTAMP_NTZ, and takes an instant without zone for one in UTC.
     """
     if pa.types.is_struct(kind):
-        return pa.struct([f.with_type(_type_to_read(name, f.type, top=False)) for f in kind])
+        return pa.struct([f.with_type(_type_to_read(f.type)) for f in kind])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_type_to_read(name, kind.value_type, top=False)))
-    if pa.types.is_binary(kind) and not top:
-        raise pa.ArrowNotImplementedError(f"the column {name} has a BINARY in it, which JSON files give as base64")
+        return pa.list_(kind.value_field.with_type(_type_to_read(kind.value_type)))
     text = pa.types.is_date(kind) or pa.types.is_binary(kind) or pa.types.is_timestamp(kind)
     return pa.string() if text else kind
 
 
+def _from_texts(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Cast a column as ``_type_to_read`` has it. Raises ``pa.ArrowInvalid``, also for a BINARY in another column."""
+    for chunk in column.chunks:
+        if _has_bytes(chunk, kind):
+            raise pa.ArrowInvalid(f"the column {name} has a BINARY in it, which JSON files give as base64")
+    return column.cast(kind)
+
+
+def _has_bytes(values: pa.Array, kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_bytes(values.field(at), field.type) for at, field in enumerate(kind))
+    if pa.types.is_list(kind):
+        return _has_bytes(values.flatten(), kind.value_type)
+    return bool(pa.types.is_binary(kind) and values.null_count < len(values))
+
+
 def _check_no_null_records(path: str) -> None:
     """Raise ``pa.ArrowInvalid`` for a record ``null``: pyarrow reads it as a row of NULLs, or ends the process."""
-    with Path(path).open("rb") as file:
+    with pa.input_stream(path, compression="detect") as file:
         data = file.read()
-    if _MAYBE_NULL_RECORD.search(data) and any(found.lastgroup == "record" for found in _NULL_RECORD.finditer(data)):
+    if (
+        b"null" in data
+        and _MAYBE_NULL_RECORD.search(data)
+        and any(found.lastgroup == "record" for found in _NULL_RECORD.finditer(data))
+    ):
         raise pa.ArrowInvalid("a record is null, not an object")
 
 

@@ -28,7 +28,7 @@ def list_files(folder: Path) -> list[File]:
     """Return the files below ``folder`` by name, without hidden files and Spark's markers (``_SUCCESS``).
 
     As in Spark, a folder ``_k=v`` is a partition and not hidden. Raises ``NotFound`` (``FOLDER_NOT_FOUND``), and
-    ``InvalidInput``: ``TABLE_FOLDER`` if the folder is in a table of another format, or holds one, ``LINK_LOOP``.
+    ``InvalidInput``: ``TABLE_FOLDER`` if the folder is in a table of another format, or holds one, ``LINKED_TWICE``.
     """
     if not folder.is_dir():
         raise NotFound(
@@ -42,31 +42,36 @@ def list_files(folder: Path) -> list[File]:
 
 
 def _walk(folder: Path) -> Iterator[File]:
+    walked = [folder.resolve()]
     for root, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
         place = Path(root)
         _check_no_table(place, folders)
-        folders[:] = [name for name in folders if not is_hidden(name)]
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
         for name in folders:
             if (place / name).is_symlink():
-                _check_link(folder, place / name)
+                _check_link(place / name, walked)
         for name in names:
             path = place / name
             if not is_hidden(name) and path.is_file():
                 yield File(path.relative_to(folder).as_posix(), path.stat().st_size)
 
 
-def _check_link(folder: Path, link: Path) -> None:
-    """Raise ``InvalidInput`` for a linked folder in a table (``TABLE_FOLDER``), or around itself (``LINK_LOOP``)."""
+def _check_link(link: Path, walked: list[Path]) -> None:
+    """Check a link to a folder, and add its target to ``walked``, the folders whose files are taken.
+
+    Raises ``InvalidInput``: ``TABLE_FOLDER`` if the target is in a table, ``LINKED_TWICE`` if its files would be taken
+    by two paths.
+    """
     target = link.resolve()
     _check_not_in_table(target)
-    around = [parent for parent in link.parents if parent == folder or folder in parent.parents]
-    if any(parent.resolve() == target for parent in around):
+    if any(target == other or target in other.parents or other in target.parents for other in walked):
         raise InvalidInput(
-            f"The link {link} leads to a folder that it is in.",
-            code="LINK_LOOP",
+            f"The link {link} leads to {target}, whose files are also found by another path.",
+            code="LINKED_TWICE",
             name=str(link),
-            remedy="Remove the link.",
+            remedy="Remove the link: files are known by their paths, and would be taken twice.",
         )
+    walked.append(target)
 
 
 def _check_not_in_table(folder: Path) -> None:

@@ -64,10 +64,10 @@ def read_commit(store: Store, version: int, table_id: str | None = None) -> Comm
             raise ValueError("its head is not where it says")
     if table_id is not None and commit.table_id != table_id:
         raise CorruptData(
-            f"The commit {name} belongs to another table ({commit.table_id}).",
+            f"The commit {name} belongs to another table ({commit.table_id}) than the version that names it.",
             code="WRONG_TABLE",
             name=name,
-            remedy="Restore it from a backup.",
+            remedy="Open the table again. If the error stays, restore the whole of _tamis/log from one backup.",
         )
     known = CACHE.get((store.url, commit.table_id, version))
     if known is not None and known.operation_id != commit.operation_id:  # the folder is now that of a backup
@@ -148,20 +148,29 @@ def find_latest(store: Store) -> Commit | None:
 def _find_latest(store: Store) -> Commit | None:
     probes = _Probes(store)
     newest = _search(store, probes)
-    if newest is None:
-        return None
-    if newest.version == 0 or _follows_known(store, newest):
-        drop_lost_history(store, newest)
-        return newest
-    before = probes.found.get(newest.version - 1) or _probe(store, newest.version - 1)
-    if before is not None and newest.table_id != before.table_id:
-        CACHE.forget(store.url)
-        raise _stray_commit(store, newest)
-    confirm_commit(store, newest)
-    read = CACHE.get((store.url, "as read", newest.version - 1))
-    if read is not None and newest.follows(read[1]):
-        remember_commit(store, read[1], len(read[0]))  # scans read it
+    if newest is not None:
+        check_follows(store, newest, probes.found.get(newest.version - 1))
     return newest
+
+
+def check_follows(store: Store, commit: Commit, before: Commit | None = None) -> None:
+    """Raise ``CorruptData`` (``WRONG_TABLE``) if ``commit`` is another table's than the version before it.
+
+    ``before`` is that version, if it was just read. One that is damaged or missing proves nothing.
+    """
+    if commit.version == 0 or _follows_known(store, commit):
+        drop_lost_history(store, commit)
+        return
+    before = before or _Probes(store).try_probe(commit.version - 1)
+    other = before or _commit_below(store, commit.version)
+    if other is not None and commit.table_id != other.table_id:
+        CACHE.forget(store.url)
+        raise _stray_commit(store, commit)
+    drop_lost_history(store, commit)
+    if before is not None and commit.follows(before):
+        confirm_commit(store, commit)
+        read = CACHE.get((store.url, "as read", before.version))
+        remember_commit(store, before, len(read[0]) if read is not None else 0)  # scans read it
 
 
 def confirm_commit(store: Store, commit: Commit) -> None:
@@ -238,8 +247,19 @@ class _Probes:
             self.found[version] = commit
         return commit
 
-    def gather(self, versions: range) -> list[Commit | None]:
-        return gather_requests(self.store, self.probe, versions)
+    def try_probe(self, version: int) -> Commit | None:
+        """Return the commit, or None if it is missing or cannot be read."""
+        try:
+            return self.probe(version)
+        except (CorruptData, InvalidInput):
+            return None
+
+    def gather(self, versions: range, behind: int = 0) -> list[Commit | None]:
+        """Probe ``versions``, and ``behind`` ones before them, whose damage is nobody's concern here."""
+        all_versions = range(versions.start - behind, versions.stop)
+        first = versions.start
+        found = gather_requests(self.store, lambda v: self.probe(v) if v >= first else self.try_probe(v), all_versions)
+        return found[behind:]
 
 
 def _search(store: Store, probes: _Probes) -> Commit | None:
@@ -248,7 +268,7 @@ def _search(store: Store, probes: _Probes) -> Commit | None:
         return _listed(store)
     known = CACHE.get((store.url, "as read", hinted))
     behind = int(hinted > 0 and not (known is not None and _follows_known(store, known[1])))
-    newest, *beyond = probes.gather(range(hinted - behind, hinted + 1 + _WINDOWS[0]))[behind:]
+    newest, *beyond = probes.gather(range(hinted, hinted + 1 + _WINDOWS[0]), behind)
     if newest is None:
         return _listed(store)
     for width in _WINDOWS[1:]:
@@ -279,16 +299,21 @@ def write_hint(store: Store, version: int) -> None:
 
 def list_versions(store: Store) -> list[int]:
     """List all versions in the log, in order. Raises ``CorruptData`` if one is missing."""
+    found = _listed_versions(store)
+    listed = set(found)
+    for version in range(found[-1] if found else 0):
+        if version not in listed and _probe(store, version) is None:  # a listing may miss concurrent writes
+            raise _gap(store, version, min(v for v in found if v > version))
+    return list(range(found[-1] + 1)) if found else []
+
+
+def _listed_versions(store: Store) -> list[int]:
     found = []
     for entry in store.list(LOG):
         stem = entry.path.removeprefix(f"{LOG}/").removesuffix(".json")
         if entry.path == f"{LOG}/{stem}.json" and len(stem) == 20 and stem.isascii() and stem.isdigit():
             found.append(int(stem))
-    listed = set(found)
-    for version in range(found[-1] if found else 0):
-        if version not in listed and _probe(store, version) is None:  # a listing may miss concurrent writes
-            raise _hole(store, version)
-    return list(range(found[-1] + 1)) if found else []
+    return found
 
 
 def _probe(store: Store, version: int) -> Commit | None:
@@ -328,11 +353,26 @@ def _listed(store: Store) -> Commit | None:
     return newest
 
 
+def _gap(store: Store, version: int, following: int) -> CorruptData:
+    """Return the error for a log that lacks ``version`` and has ``following``, a later one."""
+    before, after = _commit_below(store, version), _Probes(store).try_probe(following)
+    if before is not None and after is not None and before.table_id != after.table_id:
+        return _stray_commit(store, after)
+    return _hole(store, version)
+
+
+def _commit_below(store: Store, version: int) -> Commit | None:
+    """Return the newest commit before ``version``, if a listing has one that can be read."""
+    below = [found for found in _listed_versions(store) if found < version]
+    return _Probes(store).try_probe(max(below)) if below else None
+
+
 def _hole(store: Store, version: int) -> CorruptData:
     name = store.name(commit_path(version))
+    dropped = "" if version else " If the table was dropped while others wrote to it, remove what is left of it."
     return CorruptData(
         f"The commit {name} is missing from the log.",
         code="MISSING_COMMIT",
         name=name,
-        remedy="Restore it from a backup. If the table was dropped while others wrote to it, remove the folder.",
+        remedy=f"Restore it from a backup.{dropped}",
     )

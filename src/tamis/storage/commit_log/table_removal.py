@@ -43,8 +43,11 @@ def _version(path: str) -> int | None:
 
 
 def _table_id(store: Store, commits: Sequence[str]) -> str:
-    """Return the id of the table whose commits these are; empty if none of the newest ones can be read."""
-    for path in reversed(commits[-3:]):
+    """Return the id of the table whose commits these are; empty if none of the oldest ones can be read.
+
+    The newest may be that of a table that was there before (``commit_objects.check_follows``).
+    """
+    for path in commits[:3]:
         version = _version(path)
         with suppress(TamisError):
             if version is not None:

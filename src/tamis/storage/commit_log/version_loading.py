@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from tamis.errors import NotFound
-from tamis.storage.commit_log.commit_objects import drop_lost_history, find_latest, read_commit, read_commits
+from tamis.storage.commit_log.commit_objects import check_follows, find_latest, read_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.features import check_not_ended
 from tamis.storage.commit_log.path_checks import no_table
@@ -99,7 +99,7 @@ def _numbered(store: Store, version: int) -> Commit:
     except NotFound:
         pass
     else:
-        drop_lost_history(store, found)
+        check_follows(store, found)
         return found
     latest = _latest(store)
     if 0 <= version <= latest.version:
