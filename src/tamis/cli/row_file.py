@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,9 +84,9 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
 
 
 def _check_names_once(names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise pa.ArrowInvalid(f"its header has the column {name} more than once")
+    (name, times), *_ = Counter(names).most_common(1) or [("", 0)]
+    if times > 1:
+        raise pa.ArrowInvalid(f"its header has the column {name} more than once")
 
 
 def _with_integers(batch: pa.RecordBatch, types: dict[str, pa.DataType]) -> pa.RecordBatch:
