@@ -39,8 +39,8 @@ class Row:
 
 
 CAUSES = {
-    "page indexes": "*TPC-H*: 0.78 in the run before, in which the Parquet files of the other side had no page indexes. That these are the reason was not measured by itself.",
-    "scale 10": "*TPC-DS, scale 10*: two rounds of 29 queries, six of those that are slower or hardly faster; all queries would take more hours than were there. The slowest is q24a, which reads all of the sales: 1.15 × in time and 1.13 × in CPU. Why was not investigated; at scale 1 it takes 0.98 ×. No other query is above 1.02 ×.",
+    "page indexes": "*TPC-H*: 0.78 in an earlier run, in which the Parquet files of the other side had no page indexes. That these are the reason was not measured by itself.",
+    "scale 10": "*TPC-DS, scale 10*: two rounds of 29 queries, six of those that are slower or hardly faster; all queries would take more hours than were there. The slowest is q24a, which reads all of the sales: 1.15 × in time and 1.13 × in CPU. The cause is not known: both sides have the same plan with Spark's Parquet reader, the scan by itself takes 0.65 × (by hand), and at scale 1 the query takes 0.98 ×. No other query is above 1.02 ×.",
     "spark's own": "*One row by an index*: the floor is the same query over a Parquet file of one row, 0.04 of the scan. What is left is for the look-up, a task in a Python worker, and the pages of the row; these were not timed one by one.",
     "pages": "*Star join*: the floor, facts of a single row, is nearly the target. The index adds nothing to what the keys of the join do already: 400 scattered rows lie in 400 pages of 2,048 rows in each of 15 columns, which the Parquet library decodes whole. Without Spark, the same scan of the clustered table takes 0.18 CPU-seconds, in a profile by hand: a third finds the rows in the 72 blocks that their bounds leave, half fetches and decodes pages. The rest is Spark's tasks and the transfer to the JVM.",
     "same pages": "*1,000 scattered values*: the scan without the index reads the filter's column first, and then the same pages of the other columns, which cost most of the time with the index.",
