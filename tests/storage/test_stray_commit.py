@@ -83,7 +83,7 @@ def test_no_rows_of_the_dropped_table_are_read(place: str, appends: int, warm: b
         with pytest.raises(CorruptData) as caught:
             act()
         assert (caught.value.code, caught.value.name) == ("WRONG_TABLE", store.name(path))
-        assert "Remove this file" in caught.value.remedy
+        assert "remove this file" in caught.value.remedy
     store.delete(path)
     assert ids(place) == [100 + at for at in range(appends)]
     tamis.open(place).append(rows(7))

@@ -156,7 +156,8 @@ def _find_latest(store: Store) -> Commit | None:
 def check_follows(store: Store, commit: Commit, before: Commit | None = None) -> None:
     """Raise ``CorruptData`` (``WRONG_TABLE``) if ``commit`` is another table's than the version before it.
 
-    ``before`` is that version, if it was just read. One that is damaged or missing proves nothing.
+    ``before`` is that version, if it was just read. If it is missing, the newest one below it is compared; one that is
+    damaged proves nothing.
     """
     if commit.version == 0 or _follows_known(store, commit):
         drop_lost_history(store, commit)
@@ -166,8 +167,9 @@ def check_follows(store: Store, commit: Commit, before: Commit | None = None) ->
     if other is not None and commit.table_id != other.table_id:
         CACHE.forget(store.url)
         raise _stray_commit(store, commit)
-    drop_lost_history(store, commit)
-    if before is not None and commit.follows(before):
+    if before is None or not commit.follows(before):
+        drop_lost_history(store, commit)
+    else:
         confirm_commit(store, commit)
         read = CACHE.get((store.url, "as read", before.version))
         remember_commit(store, before, len(read[0]) if read is not None else 0)  # scans read it
@@ -189,10 +191,11 @@ def _stray_commit(store: Store, stray: Commit) -> CorruptData:
     """Return the error for a commit of another table than the ones before it."""
     name = store.name(commit_path(stray.version))
     return CorruptData(
-        f"The commit {name} belongs to another table ({stray.table_id}), which was dropped while it was written to.",
+        f"The commit {name} belongs to another table ({stray.table_id}) than the versions before it.",
         code="WRONG_TABLE",
         name=name,
-        remedy="Remove this file: it holds nothing of the table that is there now.",
+        remedy="If a table of this name was dropped while others wrote to it, remove this file: it is a commit to that "
+        "table. After a restore, restore the whole of _tamis/log from one backup.",
     )
 
 
