@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tamis.engine.secondary_index.index_segments import FOLDER, IndexSegment
-from tamis.engine.secondary_index.index_upkeep import refs_of
+from tamis.engine.secondary_index.index_segments import FOLDER, IndexSegment, refs_of
 from tamis.errors import CorruptData, NotFound, TamisError
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.files import PartRef

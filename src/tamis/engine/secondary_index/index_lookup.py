@@ -25,7 +25,7 @@ from tamis.engine.secondary_index.candidate_rows import Bools, Candidates, Ints
 from tamis.engine.secondary_index.index_coverage import Coverage
 from tamis.engine.secondary_index.index_definition import PART, ROW, schemas_of
 from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, Narrowed, narrow_index_part
-from tamis.engine.secondary_index.index_upkeep import refs_of
+from tamis.engine.secondary_index.index_segments import refs_of
 from tamis.engine.secondary_index.indexed_paths import UNSURE
 from tamis.engine.secondary_index.lookup_cost import Estimate
 from tamis.engine.secondary_index.shared_lookup import SharedLookup

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import PART_COLUMNS, Snapshot
+from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep_rows
 from tamis.storage.object_store.metadata_union import wanted_columns
@@ -177,3 +178,10 @@ def _parsed(text: str) -> IndexSegment | None:
         )
     except (LookupError, TypeError, ValueError, TamisError):
         return None
+
+
+def refs_of(parts: pa.Table) -> list[PartRef]:
+    """Convert manifest rows to parts with all their rows."""
+    known = {f.name for f in fields(PartRef)} - {"deletion", "candidates", "all_match"}
+    rows = parts.select([name for name in parts.column_names if name in known]).to_pylist()
+    return [PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}) for row in rows]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from tamis.engine.secondary_index.index_build import (
 )
 from tamis.engine.secondary_index.index_coverage import compute_coverage
 from tamis.engine.secondary_index.index_definition import PART, schemas_of
-from tamis.engine.secondary_index.index_segments import IndexSegment, built_entry, live_entries, unbuilt_entry
+from tamis.engine.secondary_index.index_segments import IndexSegment, built_entry, live_entries, refs_of, unbuilt_entry
 from tamis.errors import CorruptData, NotFound, TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Head, IndexDefinition, Snapshot
@@ -41,13 +41,6 @@ FAILED = "its build failed: "
 """How the reason of a failed build begins."""
 SMALL_ROWS = 4_000_000
 """Index segments with more entries are not merged."""
-
-
-def refs_of(parts: pa.Table) -> list[PartRef]:
-    """Convert manifest rows to parts with all their rows."""
-    known = {f.name for f in fields(PartRef)} - {"deletion", "candidates", "all_match"}
-    rows = parts.select([name for name in parts.column_names if name in known]).to_pylist()
-    return [PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}) for row in rows]
 
 
 def for_load(

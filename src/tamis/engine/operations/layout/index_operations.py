@@ -36,8 +36,8 @@ from tamis.engine.secondary_index import (
 from tamis.engine.secondary_index.index_build import build_failed
 from tamis.engine.secondary_index.index_damage import damage_sentences, damaged_segments, index_sizes
 from tamis.engine.secondary_index.index_definition import indexed_names
-from tamis.engine.secondary_index.index_segments import IndexSegment, live_entries, unbuilt_entry, with_covers
-from tamis.engine.secondary_index.index_upkeep import build_entry, refs_of
+from tamis.engine.secondary_index.index_segments import IndexSegment, live_entries, refs_of, unbuilt_entry, with_covers
+from tamis.engine.secondary_index.index_upkeep import build_entry
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Head, IndexDefinition, Operation, Snapshot, commit, load
 from tamis.storage.commit_log.retry_policy import HEAD_CHANGES

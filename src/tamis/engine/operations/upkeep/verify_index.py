@@ -19,8 +19,7 @@ from tamis.engine.secondary_index import Coverage, compute_coverage
 from tamis.engine.secondary_index.index_build import BuildSpec, build_spec, entries_of
 from tamis.engine.secondary_index.index_damage import damage_sentences, damaged_segments
 from tamis.engine.secondary_index.index_definition import schemas_of
-from tamis.engine.secondary_index.index_segments import live_entries
-from tamis.engine.secondary_index.index_upkeep import refs_of
+from tamis.engine.secondary_index.index_segments import live_entries, refs_of
 from tamis.storage.commit_log import IndexDefinition, Snapshot
 from tamis.storage.files.file_check import Problem
 from tamis.storage.object_store import Store
