@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.core.expr.column_definitions import parse_columns
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import InvalidInput
+from tamis.lazy_imports import lazy_module
 from tamis.table.row_stream import arrow_stream, is_spark
+
+if TYPE_CHECKING:
+    from tamis.core.expr import column_definitions
+else:
+    column_definitions = lazy_module("tamis.core.expr.column_definitions")
 
 
 def schema_from(given: Any) -> pa.Schema | None:
@@ -21,7 +26,7 @@ def schema_from(given: Any) -> pa.Schema | None:
     if given is None or isinstance(given, pa.Schema):
         return given
     if isinstance(given, str):
-        return parse_columns(given)
+        return column_definitions.parse_columns(given)
     if is_spark(given):
         types = importlib.import_module("tamis.spark.jvm_bridge.spark_types")
         return to_arrow_schema(types.from_spark(given.schema.json()))

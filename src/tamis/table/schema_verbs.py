@@ -11,8 +11,6 @@ from tamis.core.schema import fence_reader, rows_fit
 from tamis.core.schema.schema_sequence import Evolution, check_next, is_identical, resolve_ids
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.part_writer import conform_batches
-from tamis.engine.part_writer.conformed_batches import migrate_batches
 from tamis.errors import InvalidInput, SchemaFenced, SchemaMismatch
 from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Head, Snapshot, next_schema
@@ -24,11 +22,13 @@ from tamis.world import new_id
 
 if TYPE_CHECKING:
     from tamis.engine.operations.schema import alter, evolve
+    from tamis.engine.part_writer import conformed_batches
     from tamis.table import alter_builder
     from tamis.table.alter_builder import Alter
 else:
     alter = lazy_module("tamis.engine.operations.schema.alter")
     evolve = lazy_module("tamis.engine.operations.schema.evolve")
+    conformed_batches = lazy_module("tamis.engine.part_writer.conformed_batches")
     alter_builder = lazy_module("tamis.table.alter_builder")
 
 
@@ -144,7 +144,8 @@ class SchemaVerbs:
                 schema=current,
             )
         return pa.RecordBatchReader.from_batches(
-            to_arrow_schema(current), migrate_batches(conform_batches(rows, held), held, current)
+            to_arrow_schema(current),
+            conformed_batches.migrate_batches(conformed_batches.conform_batches(rows, held), held, current),
         )
 
 

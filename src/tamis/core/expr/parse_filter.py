@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from tamis.core.expr import syntax
-from tamis.core.expr.binding.binder import Binder
-from tamis.core.expr.syntax.nodes import Alias, Star
 from tamis.core.expr.tree import Expr, Literal, Mode, Opaque
 from tamis.core.types import BOOLEAN, NULL, Schema
 from tamis.errors import InvalidInput
+from tamis.lazy_imports import lazy_module
+
+if TYPE_CHECKING:
+    from tamis.core.expr import syntax
+    from tamis.core.expr.binding import binder
+    from tamis.core.expr.syntax import nodes
+else:  # a scan without a filter text does not need the parser, a tenth of the import of tamis.table
+    syntax = lazy_module("tamis.core.expr.syntax")
+    binder = lazy_module("tamis.core.expr.binding.binder")
+    nodes = lazy_module("tamis.core.expr.syntax.nodes")
 
 DEEPEST = 150
 """Maximum depth of a filter: recursive functions over trees must stay well below Python's limit."""
@@ -45,11 +53,11 @@ def _bound(text: str, schema: Schema, zone: str, ansi: bool, what: str, kind: st
         raise _wrong(repr(text)[1:-1], what, "It holds half a character", kind)
     try:
         parsed = syntax.parse_expression(text)
-        if isinstance(parsed, Alias):
+        if isinstance(parsed, nodes.Alias):
             raise syntax.SyntaxProblem(f"Nothing joins {', '.join(parsed.names)!r} to what stands before it")
-        if isinstance(parsed, Star):
+        if isinstance(parsed, nodes.Star):
             raise syntax.SyntaxProblem("It stands for all columns")
-        out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY, text).bind(parsed)
+        out = binder.Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY, text).bind(parsed)
     except syntax.SyntaxProblem as problem:
         raise _wrong(text, what, problem.said(text), kind) from None
     except RecursionError as error:

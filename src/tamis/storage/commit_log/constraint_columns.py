@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tamis.core.expr import Expr, parse_predicate
-from tamis.core.expr.column_renames import rename_columns, same_meaning, same_when_widened
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput, TamisError
+from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log.features import CHECK_CONSTRAINTS
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.table_constraints import CHECK, Constraint, enforced_constraints
+
+if TYPE_CHECKING:
+    from tamis.core.expr import column_renames
+else:
+    column_renames = lazy_module("tamis.core.expr.column_renames")
 
 WHAT = "a CHECK"
 """What errors call the text of an expression."""
@@ -52,11 +58,12 @@ def _followed(constraint: Constraint, before: Schema, after: Schema) -> Constrai
     if constraint.kind != CHECK:
         return constraint
     old = check_tree(constraint, before)
-    for rewrite in (lambda text, *_: text, rename_columns):  # as it is, if no column that it names was renamed
+    # as it is, if no column that it names was renamed
+    for rewrite in (lambda text, *_: text, column_renames.rename_columns):
         with suppress(TamisError):
             text = rewrite(constraint.expression, before, after)
             new = parse_predicate(text, after, what=WHAT)
-            if same_meaning(old, new) or same_when_widened(old, new):
+            if column_renames.same_meaning(old, new) or column_renames.same_when_widened(old, new):
                 return replace(constraint, expression=text)
     raise _changed(constraint, before, after)
 
