@@ -6,7 +6,8 @@ import pytest
 
 from tamis.errors import CorruptData, NotFound
 from tamis.storage.commit_log import Snapshot, load
-from tamis.storage.commit_log.commit_objects import HINT, commit_path, find_latest, write_hint
+from tamis.storage.commit_log.commit_objects import HINT, commit_path
+from tamis.storage.commit_log.newest_commit import find_latest, write_hint
 from tamis.storage.object_store import Store
 from tests.storage.making import append, copy, forget, memory, new_table, part_ids
 

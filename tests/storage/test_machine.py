@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tamis.errors import Conflict
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, history, load, rollups
-from tamis.storage.commit_log.commit_objects import HINT, write_hint
+from tamis.storage.commit_log.commit_objects import HINT
+from tamis.storage.commit_log.newest_commit import write_hint
 from tamis.storage.object_store import Store
 from tests.storage.making import forget, manifest, memory, new_table
 

@@ -12,7 +12,8 @@ import pytest
 
 import tamis
 from tamis.errors import CorruptData, StoreUnavailable, TamisError
-from tamis.storage.commit_log.commit_objects import HINT, LOG, commit_path, write_hint
+from tamis.storage.commit_log.commit_objects import HINT, LOG, commit_path
+from tamis.storage.commit_log.newest_commit import write_hint
 from tamis.storage.commit_log.table_removal import remove_table
 from tamis.storage.commit_log.version_loading import load
 from tamis.storage.object_store import Store, open_store

@@ -14,7 +14,8 @@ import pytest
 import tamis
 from tamis.errors import Conflict, CorruptData, SchemaFenced
 from tamis.storage.commit_log import rollups
-from tamis.storage.commit_log.commit_objects import commit_path, find_latest
+from tamis.storage.commit_log.commit_objects import commit_path
+from tamis.storage.commit_log.newest_commit import find_latest
 from tamis.storage.commit_log.rollups import Tile
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.version_loading import load

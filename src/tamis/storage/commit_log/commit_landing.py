@@ -11,17 +11,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tamis.errors import Conflict, CorruptData, InvalidInput, NotFound, StoreUnavailable
-from tamis.storage.commit_log.commit_objects import (
-    LOG,
-    commit_bytes,
-    commit_path,
-    confirm_commit,
-    read_commit,
-    remember_commit,
-    write_hint,
-)
+from tamis.storage.commit_log.commit_objects import LOG, commit_bytes, commit_path, read_commit, remember_commit
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.model import Head
+from tamis.storage.commit_log.newest_commit import confirm_commit, write_hint
 from tamis.storage.commit_log.retry_policy import COMMIT_READS
 from tamis.storage.commit_log.rollups import complete_rollups
 from tamis.storage.commit_log.snapshot import Snapshot

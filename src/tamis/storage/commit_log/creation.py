@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from tamis.storage.commit_log.checked_parts import check_checked
 from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers
-from tamis.storage.commit_log.commit_objects import find_latest, read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.deletion_vectors import FOLDER, vectors_of
 from tamis.storage.commit_log.features import check_writer
 from tamis.storage.commit_log.manifests import add_segment
 from tamis.storage.commit_log.model import Head, Operation
+from tamis.storage.commit_log.newest_commit import find_latest
 from tamis.storage.commit_log.path_checks import already_exists_error, check_free, check_store
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.stream_epochs import next_streams

@@ -45,7 +45,7 @@ def _version(path: str) -> int | None:
 def _table_id(store: Store, commits: Sequence[str]) -> str:
     """Return the id of the table whose commits these are; empty if none of the oldest ones can be read.
 
-    The newest may be that of a table that was there before (``commit_objects.check_follows``).
+    The newest may be that of a table that was there before (``newest_commit.check_follows``).
     """
     for path in commits[:3]:
         version = _version(path)

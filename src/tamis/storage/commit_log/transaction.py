@@ -16,7 +16,7 @@ from tamis.core.stats.statistics_columns import DROPPED, EXCESS
 from tamis.errors import InvalidInput, StoreUnavailable
 from tamis.storage.commit_log.checked_parts import check_checked
 from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers, replaced_conflict
-from tamis.storage.commit_log.commit_objects import find_latest, head_commit, read_commits
+from tamis.storage.commit_log.commit_objects import head_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.conflict import StillValid, check_commit, check_rows, check_vacuum
 from tamis.storage.commit_log.deletion_vectors import FOLDER, vectors_of
@@ -24,6 +24,7 @@ from tamis.storage.commit_log.features import DELETION_VECTORS, check_writer
 from tamis.storage.commit_log.following import check_following
 from tamis.storage.commit_log.manifests import add_segment
 from tamis.storage.commit_log.model import Head
+from tamis.storage.commit_log.newest_commit import find_latest
 from tamis.storage.commit_log.path_checks import no_table
 from tamis.storage.commit_log.proposal import Proposal, Removal, resolve_proposal
 from tamis.storage.commit_log.retry_policy import COMMIT_RACES, LostRace

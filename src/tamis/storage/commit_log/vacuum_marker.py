@@ -7,8 +7,9 @@ two. It is only a hint: with it, reading a removed version fails at once; withou
 from __future__ import annotations
 
 from tamis.errors import CorruptData, NotFound, TamisError
-from tamis.storage.commit_log.commit_objects import ROOT, find_latest, read_commits
+from tamis.storage.commit_log.commit_objects import ROOT, read_commits
 from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.newest_commit import find_latest
 from tamis.storage.object_store.checked_json import seal_json, unseal_json
 from tamis.storage.object_store.store import Store
 

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from tamis.errors import NotFound
-from tamis.storage.commit_log.commit_objects import check_follows, find_latest, read_commit, read_commits
+from tamis.storage.commit_log.commit_objects import read_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.features import check_not_ended
+from tamis.storage.commit_log.newest_commit import check_follows, find_latest
 from tamis.storage.commit_log.path_checks import no_table
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable

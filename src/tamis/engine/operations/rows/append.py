@@ -17,7 +17,7 @@ from tamis.engine.part_writer.identity_values import Numbering, number_rows
 from tamis.engine.scan import Options
 from tamis.errors import Conflict, TamisError
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, load
-from tamis.storage.commit_log.commit_objects import find_latest
+from tamis.storage.commit_log.newest_commit import find_latest
 from tamis.storage.commit_log.path_checks import already_exists_error, check_free, check_store
 from tamis.storage.commit_log.table_constraints import enforced_constraints
 from tamis.storage.object_store import Store

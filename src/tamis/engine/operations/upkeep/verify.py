@@ -28,8 +28,9 @@ from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import Options, PartRefs
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import EXTERNAL_COLUMNS, PART_COLUMNS, Snapshot, load
-from tamis.storage.commit_log.commit_objects import commit_path, list_versions, read_commit, read_commits
+from tamis.storage.commit_log.commit_objects import commit_path, read_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.newest_commit import list_versions
 from tamis.storage.commit_log.reachable_objects import own_parts, reachable_paths
 from tamis.storage.commit_log.vacuum_marker import kept_from, oldest_readable
 from tamis.storage.files import PartRef
