@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -145,3 +146,63 @@ def test_a_clustering_column_widens_and_keeps_its_order() -> None:
     assert tamis.open(table.path).metadata("parts")["ordered"].to_pylist() == [True, True]
     assert rows(table, "a = 3 AND b >= 45") == [{"a": 3, "b": 45}, {"a": 3, "b": 100}]
     assert rows(table, "a > 6 AND b = 1") == [{"a": 2**40, "b": 1}]
+
+
+def swapped(path: str) -> None:
+    """Swap the names of ``a`` and ``b``."""
+    for name, to in (("a", "spare"), ("b", "a"), ("spare", "b")):
+        tamis.open(path).alter().rename_column(name, to).commit()
+
+
+def renamed(path: str) -> None:
+    tamis.open(path).alter().rename_column("a", "amount").commit()
+
+
+def dropped(path: str) -> None:
+    tamis.open(path).alter().drop_column("a").commit()
+
+
+CHANGES = pytest.mark.parametrize("change", [swapped, renamed, dropped])
+
+
+@CHANGES
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "c"], ["b", "c"]])
+def test_an_object_whose_names_have_changed_meaning_merges_nothing(
+    change: Callable[[str], None], names: list[str]
+) -> None:
+    """Its rows would go into other columns, or into a new column of an old name."""
+    held = new_table(f("a", INT), f("b", INT))
+    change(held.path)
+    with pytest.raises(SchemaMismatch) as caught:
+        held.append(pa.table({name: pa.array([1], INT) for name in names}), merge_schema=True)
+    assert caught.value.code == "SCHEMA_CHANGED"
+    now = tamis.open(held.path)
+    assert "c" not in now.schema.names
+    assert now.scan().count() == 0
+    held.append(pa.table({"b": pa.array([7], INT)}))
+    assert rows(tamis.open(held.path), "a = 7" if change is swapped else "b = 7") != [], "by the schema that it holds"
+    held.refresh().append(pa.table({"b": pa.array([2], INT), "c": pa.array([3], INT)}), merge_schema=True)
+    assert tamis.open(held.path).scan("c = 3").count() == 1
+
+
+def test_names_that_change_during_a_merge_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = new_table(f("a", INT), f("b", INT))
+
+    def after_the_rename(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.undo()
+        renamed(held.path)
+        return commit_schema(*arguments, **named)
+
+    monkeypatch.setattr(alter, "commit_schema", after_the_rename)
+    with pytest.raises(SchemaMismatch) as caught:
+        held.append(pa.table({"a": pa.array([1], INT), "c": pa.array([1], INT)}), merge_schema=True)
+    assert caught.value.code == "SCHEMA_CHANGED"
+
+
+def test_columns_that_others_added_do_not_end_a_merge() -> None:
+    held = new_table(f("a", INT))
+    tamis.open(held.path).alter().add_column("b", INT).commit()
+    held.append(
+        pa.table({"a": pa.array([1], INT), "b": pa.array([2], INT), "c": pa.array([3], INT)}), merge_schema=True
+    )
+    assert rows(held) == [{"a": 1, "b": 2, "c": 3}]

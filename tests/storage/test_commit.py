@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import Conflict, InvalidInput, NotFound
-from tamis.storage.commit_log import Operation, Proposal, commit, history, load
+from tamis.storage.commit_log import Operation, Proposal, StreamEpoch, commit, history, load
 from tamis.storage.commit_log.stream_epochs import REMEMBERED
 from tamis.storage.object_store import Store
 from tamis.world import SeededWorld, World, new_id, use
@@ -200,9 +200,9 @@ def test_the_same_seed_gives_the_same_log() -> None:
     assert run() == run()
 
 
-def epoch(store: Store, query: str, number: int) -> int:
+def epoch(store: Store, query: str, number: int, batch_millis: int | None = None) -> int:
     snapshot = load(store)
-    operation = Operation("append", stream=(query, number))
+    operation = Operation("append", stream=StreamEpoch(query, number, batch_millis))
     return commit(
         store, Proposal(operation, snapshot.version, blind_append=True, add=[manifest(1)], operation_id=new_id())
     ).version
@@ -221,6 +221,21 @@ def test_an_epoch_is_committed_once(store: Store) -> None:
     assert streams[2] == {"version": 3, "stream_query": None, "stream_epoch": None}
 
 
+def test_another_batch_under_a_known_epoch_is_refused(store: Store) -> None:
+    assert [epoch(store, "q", n, 100 + n) for n in (0, 1, 1)] == [1, 2, 2], "a batch that is repeated keeps its time"
+    append(store, load(store))
+    for number, millis in ((1, 900), (0, 100), (0, 900)):
+        with pytest.raises(InvalidInput, match="'q' up to 1") as caught:
+            epoch(store, "q", number, millis)
+        assert caught.value.code == "EPOCH_DIFFERS"
+    assert epoch(store, "q", 1) == 3, "a writer that does not know the time skips the batch"
+    assert epoch(store, "old", 4) == 4
+    assert epoch(store, "old", 4, 400) == 4, "a table of an earlier release does not know the time"
+    with pytest.raises(InvalidInput, match="EPOCH_DIFFERS"):
+        epoch(store, "old", 3, 400)
+    assert epoch(store, "q", 2, 102) == 5
+
+
 def test_epochs_are_found_at_any_length_at_the_same_cost(store: Store) -> None:
     epoch(store, "q", 0)
     costs = []
@@ -229,7 +244,9 @@ def test_epochs_are_found_at_any_length_at_the_same_cost(store: Store) -> None:
             append(store, load(store))
         forget()
         view = store.fresh()
-        snapshot = commit(view, Proposal(Operation("append", stream=("q", 0)), 1, blind_append=True, add=[manifest(1)]))
+        snapshot = commit(
+            view, Proposal(Operation("append", stream=StreamEpoch("q", 0)), 1, blind_append=True, add=[manifest(1)])
+        )
         costs.append(snapshot.io.requests)
     assert costs[0] == costs[1] <= 7
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound, TamisError
-from tamis.storage.commit_log import PART_COLUMNS, Head, Operation, create, load
+from tamis.storage.commit_log import PART_COLUMNS, Head, Operation, StreamEpoch, create, load
 from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 from tests.storage.making import HEAD, append, manifest, memory, new_table
@@ -30,11 +30,11 @@ def test_a_table_can_begin_without_a_schema() -> None:
 def test_a_table_can_begin_with_rows() -> None:
     store = memory()
     store.put("data/x.parquet", b"written before the commit")
-    snapshot = create(store, HEAD, Operation("ctas", stream=("q", 0)), add=[manifest(2), manifest(1)])
+    snapshot = create(store, HEAD, Operation("ctas", stream=StreamEpoch("q", 0)), add=[manifest(2), manifest(1)])
     assert snapshot.segments.select(["version", "parts", "rows"]).to_pylist() == [
         {"version": 0, "parts": 3, "rows": 300}
     ]
-    assert load(store).commit.streams == (("q", 0),)
+    assert load(store).commit.streams == (StreamEpoch("q", 0),)
 
 
 def test_there_is_one_table_at_a_place() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tamis.core.types import LONG, Field, Schema
 from tamis.errors import CorruptData, InvalidInput
-from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, commit, create, load
+from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, StreamEpoch, commit, create, load
 from tamis.storage.commit_log.commit_objects import commit_bytes, commit_path, read_commit
 from tamis.storage.commit_log.commit_record import Commit, RemovedPart, Segment, commit_from_json, commit_to_json
 from tamis.storage.object_store.checked_json import seal_json
@@ -72,7 +72,7 @@ EVERYTHING = Commit(
     table_id="t1",
     operation_id="op9",
     timestamp_micros=7,
-    operation=Operation("merge", {}, {"rows_inserted": 3}, ("query", 4)),
+    operation=Operation("merge", {}, {"rows_inserted": 3}, StreamEpoch("query", 4, 1700)),
     schema_id=0,
     head_version=0,
     read_version=7,
@@ -86,7 +86,7 @@ EVERYTHING = Commit(
     add_index=({"segment_id": "i1", "index": "by_user"},),
     remove_index=("i0",),
     streams_version=9,
-    streams=(("other", 1), ("query", 4)),
+    streams=(StreamEpoch("other", 1), StreamEpoch("query", 4, 1700)),
     reader_features=("variant-statistics",),
 )
 
@@ -99,7 +99,7 @@ EVERYTHING_JSON = {
     "operation": {"name": "merge", "parameters": {}, "metrics": {"rows_inserted": 3}},
     "schema_id": 0,
     "head_version": 0,
-    "stream": ["query", 4],
+    "stream": ["query", 4, 1700],
     "read_version": 7,
     "reads": {"filter": "ts > 1", "columns": [[1]], "zone": "Europe/Paris", "ansi": False},
     "data_change": False,
@@ -129,6 +129,7 @@ EVERYTHING_JSON = {
     "remove_index": ["i0"],
     "streams_version": 9,
     "streams": [["other", 1], ["query", 4]],
+    "stream_batches": [None, 1700],
 }
 
 

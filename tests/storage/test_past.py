@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tamis.errors import InvalidInput, NotFound
-from tamis.storage.commit_log import HISTORY, Operation, Proposal, ReadSet, commit, history, load
+from tamis.storage.commit_log import HISTORY, Operation, Proposal, ReadSet, StreamEpoch, commit, history, load
 from tamis.storage.object_store import Store
 from tamis.world import SeededWorld, use
 from tests.storage.making import append, forget, manifest, memory, new_table, part_ids
@@ -83,7 +83,7 @@ def test_history_is_newest_first(store: Store) -> None:
 def test_what_history_says_of_a_commit() -> None:
     store = memory()
     new_table(store)
-    operation = Operation("merge", {"on": "a = b", "nested": {"x": [1]}}, {"rows_inserted": 3}, ("q", 4))
+    operation = Operation("merge", {"on": "a = b", "nested": {"x": [1]}}, {"rows_inserted": 3}, StreamEpoch("q", 4))
     made = commit(store, Proposal(operation, 0, reads=ReadSet("ts > 1"), add=[manifest(2)], operation_id="op"))
     row = history(store, 1).to_pylist()[0]
     assert json.loads(row.pop("parameters")) == operation.parameters

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import tamis
-from tamis.errors import Conflict, InvalidInput
+from tamis.errors import Conflict, InvalidInput, TamisError
 
 TABLE = pa.table({"id": pa.array([3, 1, 2], pa.int64()), "name": ["c", "a", None]})
 
@@ -172,6 +172,31 @@ def test_overwrite_where_touches_only_what_it_must(tmp_path: Path) -> None:
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 20, 21, 100]
     after = table.metadata("parts")["part_id"].to_pylist()
     assert len(set(after) & set(before)) == 1
+
+
+def test_an_overwrite_leaves_a_part_without_a_matching_row(tmp_path: Path) -> None:
+    """Its bounds hold the value, and none of its rows: no row goes, so that the commit only adds one."""
+    table = tamis.create(tmp_path)
+    for first in (0, 1, 3):
+        table.append(pa.table({"id": pa.array(range(first, 4_000 + first, 4), pa.int64())}))
+    before = set(table.metadata("parts")["part_id"].to_pylist())
+    done = table.overwrite(pa.table({"id": pa.array([2002], pa.int64())}), "id = 2002")
+    assert (done.rows_deleted, done.parts_removed, done.parts_rewritten, done.parts_read) == (0, 0, 0, 3)
+    assert before < set(table.metadata("parts")["part_id"].to_pylist())
+    done = table.overwrite(pa.table({"id": pa.array([2001], pa.int64())}), "id = 2001")
+    assert (done.rows_deleted, done.parts_removed, done.parts_rewritten, done.parts_read) == (1, 1, 1, 3)
+    assert len(before & set(table.metadata("parts")["part_id"].to_pylist())) == 2
+    found = table.scan().to_arrow()["id"].to_pylist()
+    assert sorted(found) == sorted([*range(0, 4_000, 4), *range(1, 4_001, 4), *range(3, 4_003, 4), 2002])
+
+
+def test_a_row_on_which_the_filter_fails_ends_an_overwrite_of_no_row(tmp_path: Path) -> None:
+    table = tamis.create(tmp_path)
+    table.append(pa.table({"id": pa.array([1, 9], pa.int64()), "name": pa.array(["1", "x"])}))
+    with pytest.raises(TamisError) as caught:
+        table.overwrite(pa.table({"id": pa.array([7], pa.int64())}), "CAST(name AS INT) = 7", allow_outside=True)
+    assert caught.value.code == "FILTER_FAILED"
+    assert table.refresh().version == 1
 
 
 def test_overwrite_keeps_rows_for_which_the_filter_is_null(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tamis.cli.progress import progress_bar
 from tamis.cli.session import spark_session
 from tamis.cli.source_folders import File, list_files
 from tamis.errors import AlreadyExists, Conflict, InvalidInput, NotFound
-from tamis.storage.commit_log import Operation, history
+from tamis.storage.commit_log import Operation, StreamEpoch, history
 from tamis.table import Table
 from tamis.world import new_id
 
@@ -96,7 +96,7 @@ def _append(spark: Any, table: Table, query: str, batch: Batch, epoch: int) -> i
     parameters = {"source": str(batch.folder), "format": batch.file_format, "files": names, "batch": mine}
     rows = load_files(spark, table.refresh(), batch)
     try:
-        result = append(table, rows, Operation("append", parameters, stream=(query, epoch)))
+        result = append(table, rows, Operation("append", parameters, stream=StreamEpoch(query, epoch)))
     except Conflict:  # another call set the table's first schema
         return None
     table.refresh()

@@ -106,10 +106,20 @@ class SchemaVerbs:
         self._schema = snapshot.head.schema
 
     def merge_columns(self, brought: Schema) -> None:
-        """Add the columns of ``brought`` that the table lacks, and widen those that it has with a wider type."""
+        """Add the columns of ``brought`` that the table lacks, and widen those that it has with a wider type.
+
+        This object then holds the new schema. Raises ``SchemaMismatch`` (``SCHEMA_CHANGED``) if a column that it holds
+        has another name in the table, or is gone: rows that were made for it would go into others.
+        """
+
+        def check(current: Schema) -> None:
+            held = self._schema
+            if held is not None and not agree(held, current, [f.name for f in held]):
+                raise self._schema_changed("columns were renamed or dropped", current)
+
         snapshot = self._newest()
         if snapshot.schema is not None:
-            self._adopt(alter.merge_schema(self._store, snapshot, brought))
+            self._adopt(alter.merge_schema(self._store, snapshot, brought, check))
 
     def write_snapshot(self, names: list[str]) -> Snapshot:
         """Return the version from which a Spark write of the columns ``names`` starts.
@@ -135,17 +145,20 @@ class SchemaVerbs:
             return rows
         why = rows_fit(held, current)
         if why is not None:
-            raise SchemaMismatch(
-                f"The table's schema has changed since it was opened: {why}.",
-                code="SCHEMA_CHANGED",
-                name=self._store.url,
-                remedy="Refresh the table and write again.",
-                current_id=current.schema_id,
-                schema=current,
-            )
+            raise self._schema_changed(why, current)
         return pa.RecordBatchReader.from_batches(
             to_arrow_schema(current),
             conformed_batches.migrate_batches(conformed_batches.conform_batches(rows, held), held, current),
+        )
+
+    def _schema_changed(self, why: str, current: Schema) -> SchemaMismatch:
+        return SchemaMismatch(
+            f"The table's schema has changed since it was opened: {why}.",
+            code="SCHEMA_CHANGED",
+            name=self._store.url,
+            remedy="Refresh the table and write again.",
+            current_id=current.schema_id,
+            schema=current,
         )
 
 

@@ -172,7 +172,8 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         not change before the call returns. Rows are interpreted under the schema that this object holds: columns
         that the table has dropped since are dropped from them, and columns added since get their default. With
         ``merge_schema``, columns that only ``data`` has are added first, and columns that have a wider type in
-        ``data`` are widened by the rules of ``alter().widen``. Raises ``SchemaMismatch`` for data that does not fit.
+        ``data`` are widened by the rules of ``alter().widen``. Raises ``SchemaMismatch`` for data that does not fit,
+        and with ``merge_schema`` (``SCHEMA_CHANGED``) if a column was renamed or dropped since this object was opened.
         """
         if is_spark(data):
             return self._by_spark("append", data, merge_schema=merge_schema)

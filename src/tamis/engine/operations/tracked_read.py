@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from tamis.core.types import Schema
 from tamis.engine.operations.result import Progress
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs, Plan
 from tamis.storage.files import PartRef
 from tamis.world import world
+
+
+def has_match(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> bool:
+    """Test whether some row of the part passes the filter of ``spec``, reading its columns up to the first such row."""
+    return any(len(batch) for batch in read_part(ref, replace(spec, schema=Schema(())), counters))
 
 
 class TrackedRead:
@@ -41,6 +48,19 @@ class TrackedRead:
             self.take(ref.part_id, counters)
             if self._progress is not None:
                 self._progress(ref.bytes, ref.path)
+
+    def has_match(self, ref: PartRef) -> bool:
+        """Test whether some row of the part passes the filter, reading its columns up to the first such row.
+
+        A part with such a row is expected to be read again: only the bytes of this read are counted.
+        """
+        counters = ReadCounters()
+        found = has_match(ref, self.found.spec, counters)
+        if found:
+            counters = replace(counters.without_blocks(), rows_total=0, rows_leader=0, rows_matched=0)
+        self._read.add(ref.part_id)
+        self.found.report.add(("match", ref.part_id), counters)
+        return found
 
     def take(self, part_id: str, counters: ReadCounters) -> None:
         """Record the cost of reading a part, here or elsewhere."""

@@ -12,7 +12,7 @@ from tamis.engine.operations import Result
 from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of, target_of
 from tamis.spark.streaming.stream_sink import append_epoch
 from tamis.spark.write.spark_write import commit_rows
-from tamis.storage.commit_log import Operation, Snapshot
+from tamis.storage.commit_log import Operation, Snapshot, StreamEpoch
 
 
 class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # PySpark ships no types for it
@@ -38,7 +38,7 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # PySpar
                 options=target.table_options,
             )
 
-        append_epoch(target.options.store(), self._query, batchId, append)
+        append_epoch(target.options.store(), StreamEpoch(self._query, batchId), append)
 
     def abort(self, messages: list[Any], batchId: int) -> None:  # noqa: N803  # Spark's name
         """Leave the files to vacuum: a commit that seems to have failed may have landed, and need them."""

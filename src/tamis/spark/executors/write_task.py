@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pyarrow.compute as pc
 
 from tamis.engine.operations.rows.overwrite import survivors_of
 from tamis.engine.operations.rows.replace_filter import check_within
+from tamis.engine.operations.tracked_read import has_match
+from tamis.engine.part_reader import ReadCounters
 from tamis.engine.part_writer import WriteSpec, conform_batches, write_parts
 from tamis.errors import InvalidInput, SchemaMismatch, TamisError
 
@@ -102,14 +105,17 @@ def check_row_width(
     return function(narrow())
 
 
-def rewrite(pickled: bytes) -> list[bytes]:
-    """Rewrite the rows of some parts that a filter does not match; return manifests as IPC.
+def rewrite(pickled: bytes) -> tuple[list[str], list[bytes]]:
+    """Rewrite the rows of some parts that a filter does not match.
 
-    The argument is made by ``rewriting``.
+    Returns the ids of the parts without a row that matches, which are left alone, and manifests as IPC. The argument is
+    made by ``rewriting``.
     """
     parts, read, conjuncts, write = pickle.loads(pickled)  # noqa: S301  # made by our own driver
-    rows = survivors_of(parts, read, write.schema, conjuncts)
-    return [to_ipc(manifest) for manifest in write_parts(rows, write)]
+    matching = [has_match(ref, read, ReadCounters()) for ref in parts]
+    rows = survivors_of(list(compress(parts, matching)), read, write.schema, conjuncts)
+    manifests = [to_ipc(manifest) for manifest in write_parts(rows, write)]
+    return [ref.part_id for ref, matches in zip(parts, matching, strict=True) if not matches], manifests
 
 
 def rewriting(parts: Iterable[Any], read: Any, conjuncts: tuple[Expr, ...], write: WriteSpec) -> bytes:

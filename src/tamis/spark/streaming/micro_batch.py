@@ -28,7 +28,8 @@ from tamis.spark.jvm_bridge.sql_metrics import declared_metrics, metric_values
 from tamis.spark.scan.node_metrics import STREAM_METRICS, planning_metrics
 from tamis.spark.scan.python_source import python_reader, worker_metrics
 from tamis.spark.scan.scan_metrics import Planned, metrics_ledger, scan_id
-from tamis.spark.streaming.query_filters import local_property, translated_filters
+from tamis.spark.streaming.query_filters import translated_filters
+from tamis.spark.streaming.running_query import local_property
 from tamis.storage.commit_log import load
 
 if TYPE_CHECKING:

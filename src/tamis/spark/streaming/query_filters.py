@@ -10,6 +10,7 @@ from tamis.core.types import Schema
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import known_nodes, opaque_filter, translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
+from tamis.spark.streaming.running_query import running_query
 
 
 def translated_filters(owner: Bridge, trees: Any, schema: Schema) -> tuple[Expr, ...]:
@@ -46,21 +47,8 @@ def _of_query_plan(owner: Bridge, ask: Callable[[Any], Any]) -> Any:
     """Return ``ask`` of the analyzed plan of this thread's streaming query; None if it cannot be found or read."""
     from py4j.protocol import Py4JError
 
-    query = local_property("sql.streaming.queryId")
-    session = owner.active_session()
-    if query is None or session is None:
-        return None
+    running = running_query(owner)
     try:
-        queries = session._jsparkSession.sharedState().activeStreamingQueries()
-        running = queries.get(owner.static("java.util.UUID", "fromString")(query))
         return None if running is None else ask(running.logicalPlan())
     except Py4JError:
         return None
-
-
-def local_property(name: str) -> str | None:
-    """A local property of the thread that runs the micro-batch."""
-    from pyspark import SparkContext
-
-    context = SparkContext._active_spark_context
-    return None if context is None else context.getLocalProperty(name)

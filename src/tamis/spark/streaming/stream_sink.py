@@ -14,9 +14,10 @@ from tamis.engine.operations import Result
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.jvm_bridge.adapter import bridge_of
+from tamis.spark.streaming.running_query import batch_millis
 from tamis.spark.write.insert import insert_rows
 from tamis.spark.write.session_frames import python_frame
-from tamis.storage.commit_log import Operation, Snapshot, load
+from tamis.storage.commit_log import Operation, Snapshot, StreamEpoch, load
 from tamis.storage.commit_log.stream_epochs import next_streams
 from tamis.storage.object_store import Store
 
@@ -25,12 +26,15 @@ _QUERY_ID = "sql.streaming.queryId"
 """The local property in which Spark keeps the id of the query that a micro-batch belongs to: that of its checkpoint."""
 
 
-def append_epoch(store: Store, query: str, epoch: int, append: Callable[[Snapshot, Operation], Result]) -> Result:
-    """Run ``append`` unless this epoch of the query, or a later one, is in the table."""
+def append_epoch(store: Store, stream: StreamEpoch, append: Callable[[Snapshot, Operation], Result]) -> Result:
+    """Run ``append`` unless the table has this micro-batch.
+
+    Raises ``InvalidInput`` (``EPOCH_DIFFERS``) if it has another one under this epoch.
+    """
     snapshot = load(store)
-    if next_streams(store, snapshot.commit, (query, epoch)) is None:
+    if next_streams(store, snapshot.commit, stream) is None:
         return Result(snapshot.version)
-    return append(snapshot, Operation("append", {"query": query, "epoch": epoch}, stream=(query, epoch)))
+    return append(snapshot, Operation("append", {"query": stream.query, "epoch": stream.epoch}, stream=stream))
 
 
 def streaming_write(table: LoadedTable) -> Any:
@@ -56,7 +60,7 @@ class StreamSink:
             handle.operation = operation
             return insert_rows(handle, df, None)
 
-        append_epoch(self._store, query_of(df), epoch, append)
+        append_epoch(self._store, StreamEpoch(query_of(df), epoch, batch_millis(bridge_of(df.sparkSession))), append)
 
     def __str__(self) -> str:
         return f"tamis stream into {self._store.url}"

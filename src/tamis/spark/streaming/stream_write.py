@@ -8,9 +8,11 @@ from typing import Any
 
 from tamis.engine.operations import Result
 from tamis.errors import InvalidInput
+from tamis.spark.jvm_bridge.adapter import bridge_of
+from tamis.spark.streaming.running_query import batch_millis
 from tamis.spark.streaming.stream_sink import append_epoch, query_of
 from tamis.spark.write.insert_by_path import append
-from tamis.storage.commit_log import Operation, Snapshot
+from tamis.storage.commit_log import Operation, Snapshot, StreamEpoch
 from tamis.table import Table
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -35,10 +37,11 @@ class StreamWriter:
         self.last: Result | None = None
 
     def __call__(self, df: Any, epoch: int) -> None:
-        """Append the rows of ``df`` unless this epoch, or a later one, is in the table.
+        """Append the rows of ``df`` unless the table has this micro-batch.
 
-        Raises what an append raises, and ``InvalidInput`` (``EPOCH_TWICE``) for another DataFrame of the same
-        micro-batch. Spark then stops the query and repeats the batch when it is started again.
+        Raises what an append raises, and ``InvalidInput``: ``EPOCH_TWICE`` for another DataFrame of the same
+        micro-batch, ``EPOCH_DIFFERS`` if the table has another micro-batch under this epoch. Spark then stops the query
+        and repeats the batch when it is started again.
         """
         query = self._query or query_of(df)
         if _is_second(df, (self._table.store.url, query), epoch):
@@ -53,7 +56,8 @@ class StreamWriter:
         def appended(_: Snapshot, operation: Operation) -> Result:
             return append(self._table, df, operation)
 
-        self.last = append_epoch(self._table.store, query, epoch, appended)
+        stream = StreamEpoch(query, epoch, batch_millis(bridge_of(df.sparkSession)))
+        self.last = append_epoch(self._table.store, stream, appended)
         _remember(df, (self._table.store.url, query), epoch)
 
     def __repr__(self) -> str:

@@ -152,8 +152,8 @@ def overwrite_rows(
     """Replace the rows that match ``conjuncts`` (None: all) by written parts, in one commit.
 
     Parts that match completely are removed by metadata. Parts that match partially are read on the executors,
-    which rewrite their other rows. A row for which the filter is NULL stays. ``reads_all``: the written rows depend
-    on rows of the table, which may be others than those that match.
+    which rewrite their other rows; a part without a row that matches stays. A row for which the filter is NULL
+    stays. ``reads_all``: the written rows depend on rows of the table, which may be others than those that match.
     """
     assert head.schema is not None
     if conjuncts is None:
@@ -161,16 +161,25 @@ def overwrite_rows(
     else:
         found = find_matching(store, snapshot, head.schema, conjuncts, options)
         partial = found.parts.where(~found.parts.all_match)
-        survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
-        change = Replacement(conjuncts, found.parts, manifests, survivors, len(partial), reads_all=reads_all)
+        kept, survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
+        change = Replacement(
+            conjuncts,
+            found.parts.without(kept),
+            manifests,
+            survivors,
+            rewritten=len(partial) - len(kept),
+            parts_read=len(partial),
+            reads_all=reads_all,
+        )
     return commit_overwrite(store, snapshot, head, change, options, by_spark(spark))[1]
 
 
 def _rewrite(
     spark: Any, store: Store, head: Head, parts: Sequence[Any], read: Any, conjuncts: tuple[Expr, ...], options: Options
-) -> list[pa.Table]:
+) -> tuple[list[str], list[pa.Table]]:
+    """Return the ids of the parts without a row that matches, and the manifests of the other parts' remaining rows."""
     if not len(parts):
-        return []
+        return [], []
     assert head.schema is not None
     spec = replace(write_spec(store, head, head.schema, options), generate=False)  # rows of the table
     context = spark.sparkContext
@@ -180,7 +189,7 @@ def _rewrite(
     ]
     with spark_job(spark, "rewrite partly replaced parts of", store.url):
         done = context.parallelize(work, count).map(executor_function(spark, task.rewrite)).collect()
-    return [task.from_ipc(m) for of_task in done for m in of_task]
+    return [part for kept, _ in done for part in kept], [task.from_ipc(m) for _, made in done for m in made]
 
 
 def _partitions(df: Any, part_bytes: int) -> int:

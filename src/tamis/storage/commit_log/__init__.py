@@ -4,7 +4,15 @@ from tamis.storage.commit_log.conflict import StillValid
 from tamis.storage.commit_log.creation import create
 from tamis.storage.commit_log.external_sources import EXTERNAL_COLUMNS, Source
 from tamis.storage.commit_log.head_schema import next_schema, ordered_now
-from tamis.storage.commit_log.model import PART_COLUMNS, Head, IndexDefinition, IndexPath, Operation, ReadSet
+from tamis.storage.commit_log.model import (
+    PART_COLUMNS,
+    Head,
+    IndexDefinition,
+    IndexPath,
+    Operation,
+    ReadSet,
+    StreamEpoch,
+)
 from tamis.storage.commit_log.proposal import Proposal
 from tamis.storage.commit_log.snapshot import SEGMENT_COLUMNS, Snapshot
 from tamis.storage.commit_log.table_constraints import Constraint
@@ -26,6 +34,7 @@ __all__ = [
     "Snapshot",
     "Source",
     "StillValid",
+    "StreamEpoch",
     "commit",
     "create",
     "history",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tamis.storage.commit_log.head_json import head_from_json, head_to_json
-from tamis.storage.commit_log.model import Head, Operation, ReadSet
+from tamis.storage.commit_log.model import Head, Operation, ReadSet, StreamEpoch
 from tamis.storage.object_store.metadata_files import Columns, Inline, columns_from_json
 
 
@@ -72,8 +73,8 @@ class Commit:
     remove_index: tuple[str, ...] = ()
     streams_version: int | None = None
     """The version whose commit holds ``streams`` in their current state."""
-    streams: tuple[tuple[str, int], ...] = field(default=())
-    """(query, last epoch) of each streaming query, latest to commit last; only in commits of streams."""
+    streams: tuple[StreamEpoch, ...] = field(default=())
+    """The last epoch of each streaming query, latest to commit last; only in commits of streams."""
     vacuum: tuple[int, int] | None = None
     """Set by a vacuum: (version, microseconds).
 
@@ -96,7 +97,7 @@ def commit_to_json(commit: Commit) -> dict[str, Any]:
     operation = commit.operation
     optional: dict[str, Any] = {
         "parent": commit.parent,
-        "stream": list(operation.stream) if operation.stream else None,
+        "stream": [x for x in operation.stream if x is not None] if operation.stream else None,
         "read_version": commit.read_version,
         "reads": _reads_to_json(commit.reads) if commit.reads else None,
         "blind_append": commit.blind_append or None,
@@ -110,7 +111,8 @@ def commit_to_json(commit: Commit) -> dict[str, Any]:
         "add_index": list(commit.add_index) or None,
         "remove_index": list(commit.remove_index) or None,
         "streams_version": commit.streams_version,
-        "streams": [list(pair) for pair in commit.streams] or None,
+        "streams": [[one.query, one.epoch] for one in commit.streams] or None,
+        "stream_batches": [one.batch_millis for one in commit.streams] if _knows_batches(commit) else None,
         "vacuum": list(commit.vacuum) if commit.vacuum else None,
     }
     return {
@@ -124,6 +126,20 @@ def commit_to_json(commit: Commit) -> dict[str, Any]:
         "head_version": commit.head_version,
         **{key: value for key, value in optional.items() if value is not None},
     }
+
+
+def _knows_batches(commit: Commit) -> bool:
+    return any(one.batch_millis is not None for one in commit.streams)
+
+
+def _stream_from_json(value: Sequence[Any] | None) -> StreamEpoch | None:
+    return StreamEpoch(*value[:3]) if value else None
+
+
+def _streams_from_json(value: dict[str, Any]) -> tuple[StreamEpoch, ...]:
+    streams = value.get("streams", ())
+    batches = value.get("stream_batches", [None] * len(streams))  # earlier releases record none
+    return tuple(StreamEpoch(query, epoch, at) for (query, epoch), at in zip(streams, batches, strict=True))
 
 
 def commit_from_json(value: dict[str, Any]) -> Commit:
@@ -140,7 +156,10 @@ def commit_from_json(value: dict[str, Any]) -> Commit:
         operation_id=value["operation_id"],
         timestamp_micros=value["timestamp_micros"],
         operation=Operation(
-            operation["name"], operation["parameters"], operation["metrics"], (stream[0], stream[1]) if stream else None
+            operation["name"],
+            operation["parameters"],
+            operation["metrics"],
+            StreamEpoch(*stream[:3]) if stream else None,
         ),
         schema_id=value["schema_id"],
         head_version=value["head_version"],
@@ -157,7 +176,7 @@ def commit_from_json(value: dict[str, Any]) -> Commit:
         add_index=tuple(value.get("add_index", ())),
         remove_index=tuple(value.get("remove_index", ())),
         streams_version=value.get("streams_version"),
-        streams=tuple((query, epoch) for query, epoch in value.get("streams", ())),
+        streams=_streams_from_json(value),
         vacuum=_pair(value.get("vacuum", value.get("lets_go"))),  # its name before the first release
         reader_features=tuple(value["reader_features"]),
         parent=value.get("parent"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tamis.core.schema import Dropped
 from tamis.core.types import Schema
@@ -128,6 +128,15 @@ MAY_RESTORE = "may_restore"
 """The parameter of a synchronization that may bring back rows of an earlier version."""
 
 
+class StreamEpoch(NamedTuple):
+    """A micro-batch of a streaming query, as the commit that has its rows records it."""
+
+    query: str
+    epoch: int
+    batch_millis: int | None = None
+    """When Spark made the micro-batch, if that is known. The checkpoint keeps it for a batch that is repeated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """A commit's description of itself, shown by ``history()``."""
@@ -136,8 +145,8 @@ class Operation:
     """``create | append | overwrite | replace | schema | properties | delete | …``"""
     parameters: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, int] = field(default_factory=dict)
-    stream: tuple[str, int] | None = None
-    """(query id, epoch) of a streaming write."""
+    stream: StreamEpoch | None = None
+    """The micro-batch, of a streaming write."""
 
     @property
     def may_restore(self) -> bool:

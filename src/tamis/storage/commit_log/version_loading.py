@@ -146,7 +146,7 @@ def _text(micros: int) -> str:
 
 def _row(commit: Commit) -> dict[str, object]:
     operation, segment = commit.operation, commit.segment
-    query, epoch = operation.stream or (None, None)
+    query, epoch, _ = operation.stream or (None, None, None)
     return {
         "version": commit.version,
         "timestamp": commit.timestamp_micros,

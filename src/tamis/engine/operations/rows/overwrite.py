@@ -1,7 +1,7 @@
 """Overwrite: replace the rows that match a filter, or all rows, in one commit.
 
-Parts that match entirely are removed by metadata, parts that match nowhere are untouched; the others are
-read, and their remaining rows rewritten. A row for which the filter is false or NULL stays; a row on which it
+Parts that match entirely are removed by metadata, parts without a row that matches are untouched; of the others,
+the remaining rows are rewritten. A row for which the filter is false or NULL stays; a row on which it
 raises fails the overwrite.
 """
 
@@ -53,16 +53,20 @@ def overwrite(
     partial = found.parts.where(~found.parts.all_match)
     tracked = TrackedRead(found)
     tracked.answered(found.parts.where(found.parts.all_match))
-    kept = survivors_of(partial, found.spec, head.schema, conjuncts, tracked.rows)
-    survivors = list(write_rows(store, head, kept, options, complete=True))
-    size_read = tracked.finish()
-    return commit_overwrite(
-        store,
-        snapshot,
-        head,
-        Replacement(conjuncts, found.parts, manifests, survivors, len(partial), size_read),
-        options,
+    kept = [ref.part_id for ref in partial if not tracked.has_match(ref)]
+    rewritten = partial.without(kept)
+    rest = survivors_of(rewritten, found.spec, head.schema, conjuncts, tracked.rows)
+    survivors = list(write_rows(store, head, rest, options, complete=True))
+    change = Replacement(
+        conjuncts,
+        found.parts.without(kept),
+        manifests,
+        survivors,
+        rewritten=len(rewritten),
+        parts_read=len(partial),
+        bytes_read=tracked.finish(),
     )
+    return commit_overwrite(store, snapshot, head, change, options)
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class Replacement:
     """Manifests of the rows that stay, of parts that match in part."""
     rewritten: int = 0
     """Number of these parts."""
+    parts_read: int = 0
+    """Number of parts that were read: those, and parts in which no row turned out to match."""
     bytes_read: int = 0
     reads_all: bool = False
     """Whether the new rows depend on rows of the table that ``conjuncts`` do not match."""
@@ -95,7 +101,7 @@ def commit_overwrite(
     gone = int(change.removed.live_rows.sum()) - kept
     if not (inserted or gone) and head == snapshot.head:
         discard_parts(store, manifests)
-        return snapshot, Result(snapshot.version, parts_read=change.rewritten, bytes_read=change.bytes_read)
+        return snapshot, Result(snapshot.version, parts_read=change.parts_read, bytes_read=change.bytes_read)
     result = Result(
         -1,
         rows_inserted=inserted,
@@ -104,7 +110,7 @@ def commit_overwrite(
         parts_removed=len(change.removed),
         parts_rewritten=change.rewritten,
         bytes_written=size,
-        parts_read=change.rewritten,
+        parts_read=change.parts_read,
         bytes_read=change.bytes_read,
     )
     conjuncts = change.conjuncts

@@ -239,18 +239,20 @@ class Alteration:
         )
 
 
-def merge_schema(store: Store, snapshot: Snapshot, brought: Schema) -> Snapshot:
+def merge_schema(store: Store, snapshot: Snapshot, brought: Schema, check: Callable[[Schema], None]) -> Snapshot:
     """Add the columns of ``brought`` that the table lacks, and widen those that it has with a wider type.
 
     This is one commit, and none if there is nothing to change. If another commit changes the schema first, what
-    is left to add and to widen is found again, so that two appends may bring the same change. Raises as
-    ``Alteration.commit`` does, except ``Conflict`` for a changed column.
+    is left to add and to widen is found again, so that two appends may bring the same change. ``check`` is called with
+    each schema that is changed, and may raise. Raises as ``Alteration.commit`` does, except ``Conflict`` for a changed
+    column.
     """
 
     def plan(head: Head) -> Head:
         current, change = head.schema, Alteration(store, snapshot)
         if current is None:
             return head
+        check(current)
         for path, column in added_fields(current, brought):
             change.add(path, column)
         for path, wider in widened_fields(current, brought):

@@ -1,0 +1,45 @@
+"""The streaming query that this thread runs a micro-batch of, as Spark's JVM knows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.spark.jvm_bridge.adapter import Bridge
+
+
+def running_query(owner: Bridge) -> Any:
+    """Return the Java ``StreamExecution`` of this thread's query; None if it cannot be found."""
+    from py4j.protocol import Py4JError
+
+    query = local_property("sql.streaming.queryId")
+    session = owner.active_session()
+    if query is None or session is None:
+        return None
+    try:
+        queries = session._jsparkSession.sharedState().activeStreamingQueries()
+        return queries.get(owner.static("java.util.UUID", "fromString")(query))
+    except Py4JError:
+        return None
+
+
+def batch_millis(owner: Bridge) -> int | None:
+    """Return when Spark made this thread's micro-batch, in milliseconds since 1970; None if that cannot be found.
+
+    The checkpoint keeps it (``OffsetSeqMetadata``): a batch that is repeated has the time of the first attempt.
+    """
+    from py4j.protocol import Py4JError
+
+    running = running_query(owner)
+    try:
+        execution = None if running is None else running.lastExecution()
+        return None if execution is None else int(execution.offsetSeqMetadata().batchTimestampMs())
+    except Py4JError:
+        return None
+
+
+def local_property(name: str) -> str | None:
+    """A local property of the thread that runs the micro-batch."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    return None if context is None else context.getLocalProperty(name)

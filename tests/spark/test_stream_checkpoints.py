@@ -1,0 +1,117 @@
+"""Checkpoints that are older than the sink, or copied, and sources whose overwrites remove no row: no row is skipped in silence."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from tests.spark.conftest import Lake
+
+import tamis
+
+SINKS = ("toTable", "stream_writer", "a writer with a name")
+
+
+def streamed(lake: Lake, sink: str, checkpoint: Path) -> None:
+    """Bring the rows of ``src`` that are new to this checkpoint into ``dst``."""
+    writer = lake.spark.readStream.table(f"{lake.name}.db.src").writeStream
+    writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+    if sink == "toTable":
+        writer.toTable(f"{lake.name}.db.dst").awaitTermination()
+        return
+    table = tamis.open(lake.folder / "db" / "dst")
+    function: Callable[[Any, int], None] = table.stream_writer(query="n" if "name" in sink else None)
+    writer.foreachBatch(function).start().awaitTermination()
+
+
+def insert(lake: Lake, first: int) -> None:
+    lake.sql(f"INSERT INTO lake.db.src SELECT id FROM range({first}, {first + 10})")
+
+
+def ids(lake: Lake) -> list[int]:
+    return [row[0] for row in lake.rows("SELECT id FROM lake.db.dst ORDER BY id")]
+
+
+@pytest.fixture
+def filled(lake: Lake) -> Lake:
+    """``src`` with ten rows, and an empty ``dst``."""
+    for name in ("src", "dst"):
+        lake.sql(f"CREATE TABLE lake.db.{name} (id BIGINT) USING tamis")
+    insert(lake, 0)
+    return lake
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_checkpoint_put_back_ends_the_query(filled: Lake, tmp_path: Path, sink: str) -> None:
+    """Its next micro-batch has the number of one that the table has, and more rows."""
+    current, backup = tmp_path / "current", tmp_path / "backup"
+    streamed(filled, sink, current)
+    shutil.copytree(current, backup)
+    insert(filled, 10)
+    streamed(filled, sink, current)
+    shutil.rmtree(current)
+    shutil.copytree(backup, current)
+    insert(filled, 20)
+    for _ in range(2):
+        with pytest.raises(StreamingQueryException, match="EPOCH_DIFFERS"):
+            streamed(filled, sink, current)
+    assert ids(filled) == list(range(20))
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_copied_checkpoint_ends_the_second_query(filled: Lake, tmp_path: Path, sink: str) -> None:
+    streamed(filled, sink, tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    insert(filled, 10)
+    streamed(filled, sink, tmp_path / "one")
+    insert(filled, 20)
+    with pytest.raises(StreamingQueryException, match="EPOCH_DIFFERS"):
+        streamed(filled, sink, tmp_path / "two")
+    streamed(filled, sink, tmp_path / "one")
+    assert ids(filled) == list(range(30))
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_batch_that_landed_is_repeated_once_its_commit_is_lost(filled: Lake, tmp_path: Path, sink: str) -> None:
+    """The same micro-batch from the same checkpoint is skipped, as after a crash between the two commits."""
+    for first in (10, 20):
+        streamed(filled, sink, tmp_path / "c")
+        insert(filled, first)
+    done = sorted((tmp_path / "c" / "commits").glob("[0-9]*"))
+    done[-1].unlink()
+    done[-1].with_name(f".{done[-1].name}.crc").unlink(missing_ok=True)
+    streamed(filled, sink, tmp_path / "c")
+    assert ids(filled) == list(range(30))
+
+
+@pytest.mark.parametrize("options", [{}, {"skipChangeCommits": "true"}])
+@pytest.mark.parametrize("how", ["SQL", "python"])
+def test_an_overwrite_of_no_row_reaches_a_stream(
+    filled: Lake, tmp_path: Path, how: str, options: dict[str, str]
+) -> None:
+    """Its value lies within the bounds of a part that has no such row; that part stays, so that no row changes."""
+    lake = filled
+    got: list[int] = []
+    lake.sql("INSERT INTO lake.db.src VALUES (100), (300)")
+
+    def run() -> list[int]:
+        got.clear()
+        writer = lake.spark.readStream.options(**options).table(f"{lake.name}.db.src").writeStream
+        writer = writer.foreachBatch(lambda df, _: got.extend(row.id for row in df.collect()))
+        writer = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+        writer.start().awaitTermination()
+        return sorted(got)
+
+    run()
+    new = lake.spark.createDataFrame([(200,)], "id BIGINT")
+    if how == "SQL":
+        new.createOrReplaceTempView("new")
+        lake.sql("INSERT INTO lake.db.src REPLACE WHERE id = 200 SELECT * FROM new")
+    else:
+        tamis.open(lake.folder / "db" / "src").overwrite(new, "id = 200")
+    assert run() == [200]
+    assert lake.rows("SELECT count(*) FROM lake.db.src") == [(13,)]
