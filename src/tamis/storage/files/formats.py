@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import InvalidInput
+from tamis.lazy_imports import lazy_module
 from tamis.storage.commit_log import Source
 from tamis.storage.commit_log.external_sources import source_named
-from tamis.storage.files.orc import OrcPartWriter, open_orc
 from tamis.storage.files.parquet import ParquetPartWriter, open_parquet
-from tamis.storage.files.parquet.foreign_part import open_foreign_parquet
 from tamis.storage.files.protocol import PartFile, PartRef, PartWriter, WriteOptions
-from tamis.storage.files.vortex import VortexPartWriter, check_vortex, open_vortex
+
+if TYPE_CHECKING:
+    from tamis.storage.files import orc, vortex
+    from tamis.storage.files.parquet import foreign_part
+else:
+    orc = lazy_module("tamis.storage.files.orc")
+    vortex = lazy_module("tamis.storage.files.vortex")
+    foreign_part = lazy_module("tamis.storage.files.parquet.foreign_part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +64,18 @@ def _with_fields(name: str) -> Callable[[pa.Schema], None]:
 
 FORMATS: dict[str, Format] = {
     "parquet": Format("parquet", ParquetPartWriter, open_parquet, _with_fields("Parquet"), 16 * 2**20),
-    "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex),
-    "orc": Format("orc", OrcPartWriter, open_orc, _with_fields("ORC")),
+    "vortex": Format(
+        "vortex",
+        lambda *given: vortex.VortexPartWriter(*given),
+        lambda *given: vortex.open_vortex(*given),
+        lambda schema: vortex.check_vortex(schema),
+    ),
+    "orc": Format(
+        "orc",
+        lambda *given: orc.OrcPartWriter(*given),
+        lambda *given: orc.open_orc(*given),
+        _with_fields("ORC"),
+    ),
 }
 
 
@@ -101,5 +117,5 @@ def open_part(store: Any, ref: PartRef, schema: Schema, sources: Iterable[Source
     Raises ``CorruptData`` naming the part.
     """
     if ref.source is not None:
-        return open_foreign_parquet(store, ref, schema, source_named(sources, ref.source, ref.path))
+        return foreign_part.open_foreign_parquet(store, ref, schema, source_named(sources, ref.source, ref.path))
     return format_named(ref.format).open(store, ref, schema)
