@@ -12,7 +12,7 @@ from pyspark.cloudpickle import dumps, loads
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import tamis
-from tamis.errors import Conflict, SchemaFenced
+from tamis.errors import Conflict, InvalidInput, SchemaFenced
 from tamis.spark.connect import TamisDataSource
 
 STRUCT = StructType([StructField("id", LongType()), StructField("s", StringType())])
@@ -44,6 +44,25 @@ def test_an_epoch_is_committed_once_by_a_writer_made_anew(source: TamisDataSourc
     assert tamis.open(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [1, 10, 11]
     source.streamWriter(STRUCT, False).commit([None], 1)
     assert tamis.open(tmp_path / "t").version == 3, "an epoch without rows is a commit, too"
+
+
+def test_an_epoch_of_a_checkpoint_put_back_is_refused(source: TamisDataSource, tmp_path: Path) -> None:
+    """As Spark writes ``offsets``: the version, what it knows of the micro-batch, and the position in each source."""
+
+    def commit(made: int, epoch: int) -> None:
+        (tmp_path / "offsets" / str(epoch)).write_text(f'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":{made}}}\n0')
+        writer = source.streamWriter(STRUCT, False)
+        writer.commit([sent(writer.write(iter([ROWS])))], epoch)
+
+    (tmp_path / "offsets").mkdir()
+    for made, epoch in ((100, 0), (200, 1), (200, 1)):
+        commit(made, epoch)
+    assert tamis.open(tmp_path / "t").version == 3
+    for made, epoch in ((300, 1), (100, 0)):
+        with pytest.raises(InvalidInput) as caught:
+            commit(made, epoch)
+        assert caught.value.code == "EPOCH_DIFFERS"
+    assert tamis.open(tmp_path / "t").version == 3
 
 
 @pytest.mark.parametrize("kind", ["stream", "batch"])

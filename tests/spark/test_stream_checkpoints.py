@@ -12,6 +12,7 @@ from pyspark.errors import StreamingQueryException
 from tests.spark.conftest import Lake
 
 import tamis
+from tamis.storage.object_store.checked_json import unseal_json
 
 SINKS = ("toTable", "stream_writer", "a writer with a name")
 
@@ -26,6 +27,13 @@ def streamed(lake: Lake, sink: str, checkpoint: Path) -> None:
     table = tamis.open(lake.folder / "db" / "dst")
     function: Callable[[Any, int], None] = table.stream_writer(query="n" if "name" in sink else None)
     writer.foreachBatch(function).start().awaitTermination()
+
+
+def recorded(lake: Lake) -> list[tuple[int, bool]]:
+    """The epoch of each commit of a stream, and whether it has the time of the micro-batch."""
+    log = sorted((lake.folder / "db" / "dst" / "_tamis" / "log").glob("*.json"))
+    commits = [unseal_json("commit", path.read_bytes(), path.name) for path in log]
+    return [(commit["stream"][1], len(commit["stream"]) == 3) for commit in commits if "stream" in commit]
 
 
 def insert(lake: Lake, first: int) -> None:
@@ -86,6 +94,30 @@ def test_a_batch_that_landed_is_repeated_once_its_commit_is_lost(filled: Lake, t
     done[-1].with_name(f".{done[-1].name}.crc").unlink(missing_ok=True)
     streamed(filled, sink, tmp_path / "c")
     assert ids(filled) == list(range(30))
+    assert recorded(filled) == [(0, True), (1, True), (2, True)]
+
+
+def test_a_function_may_number_its_frames_by_itself(filled: Lake, tmp_path: Path) -> None:
+    """Two frames of each micro-batch under one name; the second attempt repeats the first number, then the second."""
+    table, fails = tamis.open(filled.folder / "db" / "dst"), [True, False, True, False]
+
+    def both(df: Any, epoch: int) -> None:
+        for at, where in enumerate(("id % 2 = 0", "id % 2 = 1")):
+            table.refresh().stream_writer(query="n")(df.where(where), 2 * epoch + at)
+        if fails.pop(0):
+            raise ValueError("planned")
+
+    def run() -> None:
+        writer = filled.spark.readStream.table(f"{filled.name}.db.src").writeStream.foreachBatch(both)
+        writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start().awaitTermination()
+
+    for first in (10, 20):
+        with pytest.raises(StreamingQueryException, match="planned"):
+            run()
+        run()
+        insert(filled, first)
+    assert ids(filled) == list(range(20))
+    assert fails == []
 
 
 @pytest.mark.parametrize("options", [{}, {"skipChangeCommits": "true"}])
@@ -96,7 +128,7 @@ def test_an_overwrite_of_no_row_reaches_a_stream(
     """Its value lies within the bounds of a part that has no such row; that part stays, so that no row changes."""
     lake = filled
     got: list[int] = []
-    lake.sql("INSERT INTO lake.db.src VALUES (100), (300)")
+    lake.spark.range(101, 3_001, 2).coalesce(1).writeTo(f"{lake.name}.db.src").append()
 
     def run() -> list[int]:
         got.clear()
@@ -107,11 +139,29 @@ def test_an_overwrite_of_no_row_reaches_a_stream(
         return sorted(got)
 
     run()
+    table = tamis.open(lake.folder / "db" / "src")
+    before = set(table.metadata("parts")["part_id"].to_pylist())
+    assert table.scan("id = 200").explain().parts["kept"] == 1, "statistics do not show that it has no such row"
     new = lake.spark.createDataFrame([(200,)], "id BIGINT")
     if how == "SQL":
         new.createOrReplaceTempView("new")
         lake.sql("INSERT INTO lake.db.src REPLACE WHERE id = 200 SELECT * FROM new")
     else:
-        tamis.open(lake.folder / "db" / "src").overwrite(new, "id = 200")
+        table.overwrite(new, "id = 200")
     assert run() == [200]
-    assert lake.rows("SELECT count(*) FROM lake.db.src") == [(13,)]
+    assert before < set(table.refresh().metadata("parts")["part_id"].to_pylist())
+    assert lake.rows("SELECT count(*), count_if(id = 200) FROM lake.db.src") == [(1_461, 1)]
+
+
+def test_the_executors_rewrite_only_parts_that_lose_rows(filled: Lake) -> None:
+    lake, table = filled, tamis.open(filled.folder / "db" / "src")
+    for first in range(100, 108):
+        lake.spark.range(first, first + 8_000, 8).coalesce(1).writeTo(f"{lake.name}.db.src").append()
+    before = set(table.refresh().metadata("parts")["part_id"].to_pylist())
+    done = table.overwrite(
+        lake.spark.createDataFrame([(1_002,)], "id BIGINT"), "id IN (1002, 2003)", allow_outside=False
+    )
+    assert (done.rows_deleted, done.rows_inserted, done.parts_rewritten, done.parts_read) == (2, 1, 2, 8)
+    assert len(before - set(table.refresh().metadata("parts")["part_id"].to_pylist())) == 2
+    found = table.scan("id >= 100").to_arrow()["id"].to_pylist()
+    assert sorted(found) == [n for n in range(100, 8_100) if n != 2_003]

@@ -224,15 +224,14 @@ def test_an_epoch_is_committed_once(store: Store) -> None:
 def test_another_batch_under_a_known_epoch_is_refused(store: Store) -> None:
     assert [epoch(store, "q", n, 100 + n) for n in (0, 1, 1)] == [1, 2, 2], "a batch that is repeated keeps its time"
     append(store, load(store))
-    for number, millis in ((1, 900), (0, 100), (0, 900)):
+    for number, millis in ((1, 900), (0, 100), (0, 900)):  # Spark repeats only the last one
         with pytest.raises(InvalidInput, match="'q' up to 1") as caught:
             epoch(store, "q", number, millis)
         assert caught.value.code == "EPOCH_DIFFERS"
     assert epoch(store, "q", 1) == 3, "a writer that does not know the time skips the batch"
     assert epoch(store, "old", 4) == 4
     assert epoch(store, "old", 4, 400) == 4, "a table of an earlier release does not know the time"
-    with pytest.raises(InvalidInput, match="EPOCH_DIFFERS"):
-        epoch(store, "old", 3, 400)
+    assert epoch(store, "old", 3, 400) == 4
     assert epoch(store, "q", 2, 102) == 5
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -133,8 +134,21 @@ EVERYTHING_JSON = {
 }
 
 
+WITHOUT_TIMES = replace(
+    EVERYTHING,
+    operation=replace(EVERYTHING.operation, stream=StreamEpoch("query", 4)),
+    streams=(StreamEpoch("other", 1), StreamEpoch("query", 4)),
+)
+WITHOUT_TIMES_JSON = {
+    name: value for name, value in (EVERYTHING_JSON | {"stream": ["query", 4]}).items() if name != "stream_batches"
+}
+"""As all releases before the times wrote it."""
+
+
 @pytest.mark.parametrize(
-    ("commit_", "expected"), [(CREATE, CREATE_JSON), (EVERYTHING, EVERYTHING_JSON)], ids=["create", "everything"]
+    ("commit_", "expected"),
+    [(CREATE, CREATE_JSON), (EVERYTHING, EVERYTHING_JSON), (WITHOUT_TIMES, WITHOUT_TIMES_JSON)],
+    ids=["create", "everything", "without times"],
 )
 def test_the_json_of_a_commit(commit_: Commit, expected: dict[str, object]) -> None:
     assert commit_to_json(commit_) == expected

@@ -52,12 +52,12 @@ class TrackedRead:
     def has_match(self, ref: PartRef) -> bool:
         """Test whether some row of the part passes the filter, reading its columns up to the first such row.
 
-        A part with such a row is expected to be read again: only the bytes of this read are counted.
+        A part with such a row is expected to be read again, which counts its blocks and rows.
         """
         counters = ReadCounters()
         found = has_match(ref, self.found.spec, counters)
         if found:
-            counters = replace(counters.without_blocks(), rows_total=0, rows_leader=0, rows_matched=0)
+            counters = replace(counters.without_blocks(), rows_total=0, rows_matched=0)
         self._read.add(ref.part_id)
         self.found.report.add(("match", ref.part_id), counters)
         return found

@@ -147,6 +147,15 @@ def query_id(options: ReadWriteOptions) -> str:
     )
 
 
+def batch_millis(options: ReadWriteOptions, epoch: int) -> int | None:
+    """Return when Spark made a micro-batch, in milliseconds since 1970, as the checkpoint says; None if it does not."""
+    try:
+        _, metadata, *_ = _checkpoint(options).get(f"offsets/{epoch}").splitlines()
+        return int(json.loads(metadata)["batchTimestampMs"])
+    except (TamisError, ValueError, KeyError, TypeError):
+        return None
+
+
 def _checkpoint(options: ReadWriteOptions) -> Store:
     """Open the checkpoint, with the options of the table's store if both are of one kind."""
     assert options.checkpoint is not None

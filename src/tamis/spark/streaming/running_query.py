@@ -22,17 +22,20 @@ def running_query(owner: Bridge) -> Any:
         return None
 
 
-def batch_millis(owner: Bridge) -> int | None:
+def batch_millis(owner: Bridge, epoch: int) -> int | None:
     """Return when Spark made this thread's micro-batch, in milliseconds since 1970; None if that cannot be found.
 
-    The checkpoint keeps it (``OffsetSeqMetadata``): a batch that is repeated has the time of the first attempt.
+    None also if ``epoch`` is not its number: a caller may count by itself. The checkpoint keeps the time
+    (``OffsetSeqMetadata``), so that a batch that is repeated has that of the first attempt.
     """
     from py4j.protocol import Py4JError
 
     running = running_query(owner)
     try:
         execution = None if running is None else running.lastExecution()
-        return None if execution is None else int(execution.offsetSeqMetadata().batchTimestampMs())
+        if execution is None or execution.currentBatchId() != epoch:
+            return None
+        return int(execution.offsetSeqMetadata().batchTimestampMs())
     except Py4JError:
         return None
 

@@ -60,7 +60,9 @@ class StreamSink:
             handle.operation = operation
             return insert_rows(handle, df, None)
 
-        append_epoch(self._store, StreamEpoch(query_of(df), epoch, batch_millis(bridge_of(df.sparkSession))), append)
+        append_epoch(
+            self._store, StreamEpoch(query_of(df), epoch, batch_millis(bridge_of(df.sparkSession), epoch)), append
+        )
 
     def __str__(self) -> str:
         return f"tamis stream into {self._store.url}"

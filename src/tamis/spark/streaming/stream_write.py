@@ -56,7 +56,7 @@ class StreamWriter:
         def appended(_: Snapshot, operation: Operation) -> Result:
             return append(self._table, df, operation)
 
-        stream = StreamEpoch(query, epoch, batch_millis(bridge_of(df.sparkSession)))
+        stream = StreamEpoch(query, epoch, batch_millis(bridge_of(df.sparkSession), epoch))
         self.last = append_epoch(self._table.store, stream, appended)
         _remember(df, (self._table.store.url, query), epoch)
 

@@ -156,10 +156,7 @@ def commit_from_json(value: dict[str, Any]) -> Commit:
         operation_id=value["operation_id"],
         timestamp_micros=value["timestamp_micros"],
         operation=Operation(
-            operation["name"],
-            operation["parameters"],
-            operation["metrics"],
-            StreamEpoch(*stream[:3]) if stream else None,
+            operation["name"], operation["parameters"], operation["metrics"], _stream_from_json(stream)
         ),
         schema_id=value["schema_id"],
         head_version=value["head_version"],

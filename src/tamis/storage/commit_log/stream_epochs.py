@@ -23,7 +23,7 @@ def next_streams(store: Store, latest: Commit | None, stream: StreamEpoch | None
     """Return the epochs that a commit of ``stream`` after ``latest`` must record.
 
     Returns () if the commit is not of a stream, and None if the epoch is already in the table.
-    Raises ``InvalidInput`` (``EPOCH_DIFFERS``) if the table took another micro-batch under this epoch.
+    Raises ``InvalidInput`` (``EPOCH_DIFFERS``) if it is in the table and this is another micro-batch.
     """
     if stream is None:
         return ()
@@ -38,18 +38,19 @@ def next_streams(store: Store, latest: Commit | None, stream: StreamEpoch | None
 
 
 def _check_repeated(stream: StreamEpoch, last: StreamEpoch) -> None:
-    """Raise ``InvalidInput`` (``EPOCH_DIFFERS``) unless ``stream`` may be the micro-batch that the table took.
+    """Raise ``InvalidInput`` (``EPOCH_DIFFERS``) if ``stream`` is another micro-batch than those that the table took.
 
-    Spark repeats the last micro-batch only, and that one keeps its time. Another batch under the same number comes from
-    a checkpoint that is new, older than the table, or a copy; its rows may be others.
+    Spark repeats the last micro-batch only, and that one keeps its time. Another one under a known number comes from a
+    checkpoint that is new, older than the table, or a copy; its rows may be others.
     """
-    if stream.batch_millis is None or (stream.epoch == last.epoch and last.batch_millis in (None, stream.batch_millis)):
+    if stream.batch_millis is None or last.batch_millis in (None, stream.batch_millis):
         return
     raise InvalidInput(
-        f"The table has the micro-batches of the query {stream.query!r} up to {last.epoch}, and micro-batch "
-        f"{stream.epoch} was another one: the checkpoint is new, older than the table, or a copy.",
+        f"The table has the micro-batches of the query {stream.query!r} up to {last.epoch}. Micro-batch {stream.epoch} "
+        "of this checkpoint may have other rows: the checkpoint is new, older than the table, or a copy.",
         code="EPOCH_DIFFERS",
         name=stream.query,
-        remedy="Start the query with a new checkpoint, behind the rows that the table has (startingVersion or "
-        "startingTimestamp), and with another name if it has one: stream_writer(query='…').",
+        remedy="Start the query with a new checkpoint, so that it begins after the last row that the table has "
+        "(startingVersion, startingTimestamp or what its source offers), and with another name if it has one: "
+        "stream_writer(query='…').",
     )
