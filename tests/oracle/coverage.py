@@ -89,6 +89,11 @@ _original: Callable[..., Any] = Scan.register
 _placed: Counter[str] = Counter()
 
 
+def times_met(path: str) -> int:
+    """How often a path of ``HOOKED`` was taken in this process."""
+    return _placed[path]
+
+
 def _watch_writes() -> None:
     """Count jobs without Spark's limit on the bytes of a batch, and those that met a wide row."""
     of_narrow = narrow_rows.write_without_byte_limit
