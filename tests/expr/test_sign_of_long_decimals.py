@@ -53,6 +53,7 @@ RULES = {"-d": negated, "abs(d)": absolute}
 
 
 @pytest.mark.parametrize(("precision", "scale"), TYPES)
+@pytest.mark.push_cases(3)
 def test_filters_find_the_rounded_values(tmp_path: Path, precision: int, scale: int) -> None:
     data = data_of(precision, scale)
     table = tamis.create(tmp_path / "t", data.schema)

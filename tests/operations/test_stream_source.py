@@ -129,6 +129,7 @@ def test_what_cannot_be() -> None:
 @pytest.mark.parametrize("fresh", [False, True], ids=["this process", "another"])
 @pytest.mark.parametrize("regrown", range(5))
 @pytest.mark.parametrize(("limit", "run"), [(None, 64), (3, 64), (6, 64), (3, 1), (6, 2)])
+@pytest.mark.push_cases(12)
 def test_a_log_that_is_put_back_from_a_backup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None, run: int, regrown: int, fresh: bool
 ) -> None:

@@ -60,6 +60,7 @@ def read(table: Any, where: str | None, options: dict[str, Any]) -> tuple[Any, .
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["plain", "no index", "audited"])
 @pytest.mark.parametrize("where", [None, "x = 3", "n % 5000 = 1", "n > 30000 AND late = 5", "x IS NULL", "t = 't77'"])
+@pytest.mark.push_cases(14)
 def test_windows_of_many_parts_give_the_same(
     table: Any, where: str | None, options: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:

@@ -59,6 +59,7 @@ GENERATED = [
 
 
 @pytest.mark.parametrize(("kind", "expression", "constants"), GENERATED, ids=[text for _, text, _ in GENERATED])
+@pytest.mark.push_cases(3)
 def test_generated_columns_of_json(lake: Lake, kind: str, expression: str, constants: list[str]) -> None:
     """A filter on the expression finds what Spark computes, whatever the column holds; an index changes nothing."""
     values = ", ".join(f"({k}, '{text}')" for k, text in enumerate(DOCUMENTS))

@@ -276,6 +276,7 @@ def unusual_texts(session: tuple[Any, Path]) -> Any:
         "upper(s) = 'É' OR lower(s) = 'a'",
     ],
 )
+@pytest.mark.push_cases(4)
 def test_unusual_texts_are_left_to_spark(unusual_texts: Any, condition: str) -> None:
     assert ids(unusual_texts, "times_lake.db.unusual_texts", condition) == ids(
         unusual_texts, "unusual_texts_plain", condition

@@ -54,6 +54,7 @@ def test_a_split_is_disjoint_and_complete(df: DataFrame) -> None:
 
 
 @pytest.mark.parametrize("where", ["true", "k IN (1, 2, 5)", "id > 450 AND s > '3'"])
+@pytest.mark.push_cases(4)
 def test_one_sample_has_the_same_rows(df: DataFrame, where: str) -> None:
     sample = df.where(where).sample(0.5, seed=3)
     found = ids(sample)

@@ -56,6 +56,7 @@ def streamed(df: Any, checkpoint: Path) -> list[str]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("by", ["name", "path"])
+@pytest.mark.push_cases(4)
 def test_a_stream_has_the_rows_of_a_batch_query(texts: Lake, tmp_path: Path, by: str, shape: str) -> None:
     table = f"{texts.name}.db.t"
     wanted = sorted(str(row) for row in SHAPES[shape](texts.spark.table(table)).collect())

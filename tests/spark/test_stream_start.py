@@ -65,6 +65,7 @@ def three(lake: Lake) -> Lake:
 
 @pytest.mark.parametrize("options", [{}, {"maxFilesPerTrigger": "1"}, {"startingVersion": "0"}])
 @pytest.mark.parametrize("change", ["INSERT INTO lake.db.t VALUES (3, 30)", "ALTER TABLE lake.db.t SET TBLPROPERTIES ('x' = 'y')"])  # fmt: skip
+@pytest.mark.push_cases(3)
 def test_a_first_batch_that_is_repeated_after_a_commit(
     three: Lake, tmp_path: Path, options: dict[str, str], change: str
 ) -> None:

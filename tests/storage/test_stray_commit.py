@@ -72,6 +72,7 @@ def stray(place: str, appends: int, *, warm: bool = False) -> tuple[Store, str]:
 
 @pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("appends", [BEFORE, BEFORE - 1])
+@pytest.mark.push_cases(4)
 def test_no_rows_of_the_dropped_table_are_read(place: str, appends: int, warm: bool) -> None:
     store, path = stray(place, appends, warm=warm)
     acts: list[Callable[[], Any]] = [
@@ -102,6 +103,7 @@ def test_a_stray_version_cannot_be_read_by_number(place: str, warm: bool) -> Non
 
 @pytest.mark.parametrize("hint", [None, BEFORE, BEFORE + 1])
 @pytest.mark.parametrize("appends", [1, BEFORE - 1, BEFORE])
+@pytest.mark.push_cases(6)
 def test_the_stray_commit_is_named_whatever_the_hint_says(place: str, hint: int | None, appends: int) -> None:
     store, path = stray(place, appends)
     if hint is None:

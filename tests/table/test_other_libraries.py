@@ -282,6 +282,7 @@ WORD_QUERIES = [
 
 
 @pytest.mark.parametrize("query", WORD_QUERIES)
+@pytest.mark.push_cases(12)
 def test_duckdb_reads_texts_of_few_values_by_dictionaries(worded: tamis.Table, query: str) -> None:
     with duckdb.connect() as connection:
         connection.register("plain", worded.to_arrow())

@@ -118,6 +118,7 @@ def calls_of(name: str, kind: str, width: int, folder: Path) -> int:
 
 @pytest.mark.parametrize("kind", ["flat", "struct", "list"])
 @pytest.mark.parametrize("name", list(WORK))
+@pytest.mark.push_cases(16)
 def test_work_grows_with_columns(name: str, kind: str, tmp_path: Path) -> None:
     calls_of(name, kind, 2, tmp_path / "first")  # what is imported and remembered
     narrow, wide = (calls_of(name, kind, width, tmp_path / str(width)) for width in (NARROW, WIDE))
