@@ -51,7 +51,7 @@ CAUSES = {
     "other formats": "*Vortex and ORC*: reading and checksums take most of the time in Vortex ([0014](design/0014-lazy-reader.md)); ORC was not investigated further.",
     "arrow": "*Counts with a filter and GROUP BY*: rows reach both engines as Arrow data that pyarrow decodes. The last rows of the table say what that takes: but for many groups, pyarrow alone takes as long as DuckDB's whole query or longer; checksums, which DuckDB and Polars do not verify, come on top; and the scan gives its rows in pieces that fit a processor's cache, each by a call of pyarrow through Python, in threads that share Python's lock. In a trial, Polars' own reader below `scan_polars` took about half of our CPU time, and four fifths for many groups; but it verifies no checksums.",
     "index build": "*Index built afterwards*: keys are decoded, sorted and encoded; the write beside it has become faster since the target was set.",
-    "modules": "*Import*: pyarrow, NumPy and obstore take the second figure. This machine was half as fast as that of the run before, in which they took 112 ms and the whole 280 ms. Since then it takes 1.68 billion instructions in place of 1.94, counted by hand, of which pyarrow, NumPy and obstore take 0.79. The rest is our own code, some 330 modules, of which a third to a half of the time makes data classes.",
+    "modules": "*Import*: pyarrow, NumPy and obstore take the second figure. The rest is our own code, some 330 modules, for which making data classes takes a third to a half of the time. Machines differ by more than the rows do: both figures were half as large on a faster one.",
 }
 
 PARQUET = "Spark Parquet"

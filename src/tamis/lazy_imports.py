@@ -17,6 +17,8 @@ class _LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # pickle and hasattr ask for such names, of the stand-in itself
+            raise AttributeError(f"{self!r} has no attribute {attribute!r}")
         return getattr(importlib.import_module(self._name), attribute)
 
     def __repr__(self) -> str:

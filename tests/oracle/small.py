@@ -17,7 +17,7 @@ from tests.oracle.switches import table_rng, wrong_filters
 
 MOST_REDUCED, REDUCE_SECONDS = 4, 90.0
 SWITCH_SECONDS = 120.0
-"""At most, of a sixth of the time."""
+"""At most, of a sixth of the time, unless it goes on for a table of ORC."""
 STRIPES_WITHIN = 10
 """How many times as long it may take until an ORC table is met."""
 
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
 def switches(home: Path, seed: int, first: int, seconds: float, *, stop: bool) -> Progress:
     """Embedded filters with switches on and off, before Spark starts.
 
-    For some seeds, none of the first tables that Spark asks is ORC: on a slow machine, this goes on until one was read by stripes.
+    For some seeds, none of the first tables that Spark asks is ORC: on a slow machine, this goes on until one was read by stripes, for at most ten times as long.
     """
     progress, began, number = Progress(), world().monotonic(), first
 

@@ -12,8 +12,9 @@ from pyspark.cloudpickle import dumps, loads
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import tamis
-from tamis.errors import Conflict, InvalidInput, SchemaFenced
+from tamis.errors import Conflict, InvalidInput, SchemaFenced, StoreUnavailable
 from tamis.spark.connect import TamisDataSource
+from tamis.storage.object_store import Store
 
 STRUCT = StructType([StructField("id", LongType()), StructField("s", StringType())])
 ROWS = pa.record_batch([pa.array([10, 11]), pa.array(["n", "m"])], ["id", "s"])
@@ -63,6 +64,24 @@ def test_an_epoch_of_a_checkpoint_put_back_is_refused(source: TamisDataSource, t
             commit(made, epoch)
         assert caught.value.code == "EPOCH_DIFFERS"
     assert tamis.open(tmp_path / "t").version == 3
+
+
+def test_an_epoch_is_not_skipped_unchecked(
+    source: TamisDataSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the checkpoint's store gives no answer, Spark has to repeat the micro-batch."""
+    writer = source.streamWriter(STRUCT, False)
+    message, real = sent(writer.write(iter([ROWS]))), Store.get
+
+    def failing(store: Store, path: str, *more: Any, **named: Any) -> Any:
+        if path.startswith("offsets/"):
+            raise StoreUnavailable("No answer.", code="STORE_UNAVAILABLE", name=path, remedy="Repeat.")
+        return real(store, path, *more, **named)
+
+    monkeypatch.setattr(Store, "get", failing)
+    with pytest.raises(StoreUnavailable):
+        writer.commit([message], 0)
+    assert tamis.open(tmp_path / "t").version == 1
 
 
 @pytest.mark.parametrize("kind", ["stream", "batch"])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import tamis
 from tamis.errors import InvalidInput
@@ -53,7 +54,7 @@ def test_exactly_once(lake: Any, tmp_path: Path) -> None:
     other = run(spark, source, tmp_path / "other", table.stream_writer())
     assert other.id != query.id
     assert table.scan().count() == 60, "another query is another stream"
-    with pytest.raises(Exception, match="EPOCH_DIFFERS"):
+    with pytest.raises(StreamingQueryException, match="EPOCH_DIFFERS"):
         run(spark, source, tmp_path / "third", table.stream_writer(query=str(query.id)))
     assert table.scan().count() == 60, "a query by that name has these epochs already, and they may be other rows"
 

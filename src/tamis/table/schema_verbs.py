@@ -109,7 +109,8 @@ class SchemaVerbs:
         """Add the columns of ``brought`` that the table lacks, and widen those that it has with a wider type.
 
         This object then holds the new schema. Raises ``SchemaMismatch`` (``SCHEMA_CHANGED``) if a column that it holds
-        has another name in the table, or is gone: rows that were made for it would go into others.
+        has another name in the table, or is gone. All columns count, not only those of ``brought``: a later append
+        would put the values of such a column into another one, or create it again.
         """
 
         def check(current: Schema) -> None:

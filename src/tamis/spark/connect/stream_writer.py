@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
 from tamis.engine.operations import Result
-from tamis.spark.connect.write_target import PartsWritten, WriteTarget, batch_millis, manifests_of, target_of
+from tamis.spark.connect.write_target import PartsWritten, WriteTarget, checkpoint_batch_millis, manifests_of, target_of
 from tamis.spark.streaming.stream_sink import append_epoch
 from tamis.spark.write.spark_write import commit_rows
 from tamis.storage.commit_log import Operation, Snapshot, StreamEpoch
@@ -38,7 +38,7 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # PySpar
                 options=target.table_options,
             )
 
-        stream = StreamEpoch(self._query, batchId, batch_millis(self._target.options, batchId))
+        stream = StreamEpoch(self._query, batchId, checkpoint_batch_millis(self._target.options, batchId))
         append_epoch(target.options.store(), stream, append)
 
     def abort(self, messages: list[Any], batchId: int) -> None:  # noqa: N803  # Spark's name

@@ -147,12 +147,15 @@ def query_id(options: ReadWriteOptions) -> str:
     )
 
 
-def batch_millis(options: ReadWriteOptions, epoch: int) -> int | None:
-    """Return when Spark made a micro-batch, in milliseconds since 1970, as the checkpoint says; None if it does not."""
+def checkpoint_batch_millis(options: ReadWriteOptions, epoch: int) -> int | None:
+    """Return when Spark made a micro-batch, in milliseconds since 1970, as the checkpoint says; None if it does not.
+
+    Raises the errors of the checkpoint's store: without the time, a known epoch would be skipped unchecked.
+    """
     try:
         _, metadata, *_ = _checkpoint(options).get(f"offsets/{epoch}").splitlines()
         return int(json.loads(metadata)["batchTimestampMs"])
-    except (TamisError, ValueError, KeyError, TypeError):
+    except (NotFound, ValueError, KeyError, TypeError):
         return None
 
 

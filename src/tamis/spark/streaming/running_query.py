@@ -1,4 +1,4 @@
-"""The streaming query that this thread runs a micro-batch of, as Spark's JVM knows it."""
+"""Looks up the streaming query whose micro-batch this thread runs, in Spark's JVM."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def running_query(owner: Bridge) -> Any:
         return None
 
 
-def batch_millis(owner: Bridge, epoch: int) -> int | None:
-    """Return when Spark made this thread's micro-batch, in milliseconds since 1970; None if that cannot be found.
+def running_batch_millis(owner: Bridge, epoch: int) -> int | None:
+    """Return when Spark made this thread's micro-batch, in milliseconds since 1970; None if Spark does not tell.
 
     None also if ``epoch`` is not its number: a caller may count by itself. The checkpoint keeps the time
     (``OffsetSeqMetadata``), so that a batch that is repeated has that of the first attempt.
@@ -41,7 +41,7 @@ def batch_millis(owner: Bridge, epoch: int) -> int | None:
 
 
 def local_property(name: str) -> str | None:
-    """A local property of the thread that runs the micro-batch."""
+    """Return a local property of the thread that runs the micro-batch; None without a Spark context."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context

@@ -14,7 +14,7 @@ from tamis.engine.operations import Result
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.jvm_bridge.adapter import bridge_of
-from tamis.spark.streaming.running_query import batch_millis
+from tamis.spark.streaming.running_query import running_batch_millis
 from tamis.spark.write.insert import insert_rows
 from tamis.spark.write.session_frames import python_frame
 from tamis.storage.commit_log import Operation, Snapshot, StreamEpoch, load
@@ -60,9 +60,8 @@ class StreamSink:
             handle.operation = operation
             return insert_rows(handle, df, None)
 
-        append_epoch(
-            self._store, StreamEpoch(query_of(df), epoch, batch_millis(bridge_of(df.sparkSession), epoch)), append
-        )
+        batch_millis = running_batch_millis(bridge_of(df.sparkSession), epoch)
+        append_epoch(self._store, StreamEpoch(query_of(df), epoch, batch_millis), append)
 
     def __str__(self) -> str:
         return f"tamis stream into {self._store.url}"

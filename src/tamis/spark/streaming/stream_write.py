@@ -9,7 +9,7 @@ from typing import Any
 from tamis.engine.operations import Result
 from tamis.errors import InvalidInput
 from tamis.spark.jvm_bridge.adapter import bridge_of
-from tamis.spark.streaming.running_query import batch_millis
+from tamis.spark.streaming.running_query import running_batch_millis
 from tamis.spark.streaming.stream_sink import append_epoch, query_of
 from tamis.spark.write.insert_by_path import append
 from tamis.storage.commit_log import Operation, Snapshot, StreamEpoch
@@ -56,7 +56,7 @@ class StreamWriter:
         def appended(_: Snapshot, operation: Operation) -> Result:
             return append(self._table, df, operation)
 
-        stream = StreamEpoch(query, epoch, batch_millis(bridge_of(df.sparkSession), epoch))
+        stream = StreamEpoch(query, epoch, running_batch_millis(bridge_of(df.sparkSession), epoch))
         self.last = append_epoch(self._table.store, stream, appended)
         _remember(df, (self._table.store.url, query), epoch)
 

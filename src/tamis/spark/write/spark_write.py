@@ -161,13 +161,13 @@ def overwrite_rows(
     else:
         found = find_matching(store, snapshot, head.schema, conjuncts, options)
         partial = found.parts.where(~found.parts.all_match)
-        kept, survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
+        untouched, survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
         change = Replacement(
             conjuncts,
-            found.parts.without(kept),
+            found.parts.without(untouched),
             manifests,
             survivors,
-            rewritten=len(partial) - len(kept),
+            rewritten=len(partial) - len(untouched),
             parts_read=len(partial),
             reads_all=reads_all,
         )

@@ -134,7 +134,7 @@ class StreamEpoch(NamedTuple):
     query: str
     epoch: int
     batch_millis: int | None = None
-    """When Spark made the micro-batch, if that is known. The checkpoint keeps it for a batch that is repeated."""
+    """When Spark made the micro-batch, in milliseconds since 1970, if known. A repetition has the same time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def next_streams(store: Store, latest: Commit | None, stream: StreamEpoch | None
 
 
 def _check_repeated(stream: StreamEpoch, last: StreamEpoch) -> None:
-    """Raise ``InvalidInput`` (``EPOCH_DIFFERS``) if ``stream`` is another micro-batch than those that the table took.
+    """Raise ``InvalidInput`` (``EPOCH_DIFFERS``) if ``stream`` is another micro-batch than the last one of its query.
 
     Spark repeats the last micro-batch only, and that one keeps its time. Another one under a known number comes from a
     checkpoint that is new, older than the table, or a copy; its rows may be others.

@@ -1,8 +1,9 @@
 """Overwrite: replace the rows that match a filter, or all rows, in one commit.
 
 Parts that match entirely are removed by metadata, parts without a row that matches are untouched; of the others,
-the remaining rows are rewritten. A row for which the filter is false or NULL stays; a row on which it
-raises fails the overwrite.
+the remaining rows are rewritten. A part that neither statistics nor an index decide is therefore read up to its first
+match, and then as a whole. A row for which the filter is false or NULL stays. A row on which it raises fails the
+overwrite, unless statistics or an index have excluded it before.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ def overwrite(
     partial = found.parts.where(~found.parts.all_match)
     tracked = TrackedRead(found)
     tracked.answered(found.parts.where(found.parts.all_match))
-    kept = [ref.part_id for ref in partial if not tracked.has_match(ref)]
-    rewritten = partial.without(kept)
+    untouched = [ref.part_id for ref in partial if not tracked.has_match(ref)]
+    rewritten = partial.without(untouched)
     rest = survivors_of(rewritten, found.spec, head.schema, conjuncts, tracked.rows)
     survivors = list(write_rows(store, head, rest, options, complete=True))
     change = Replacement(
         conjuncts,
-        found.parts.without(kept),
+        found.parts.without(untouched),
         manifests,
         survivors,
         rewritten=len(rewritten),
@@ -82,7 +83,7 @@ class Replacement:
     rewritten: int = 0
     """Number of these parts."""
     parts_read: int = 0
-    """Number of parts that were read: those, and parts in which no row turned out to match."""
+    """Number of parts that were read: the rewritten ones, and those without a row that matches."""
     bytes_read: int = 0
     reads_all: bool = False
     """Whether the new rows depend on rows of the table that ``conjuncts`` do not match."""
@@ -91,7 +92,7 @@ class Replacement:
 def commit_overwrite(
     store: Store, snapshot: Snapshot, head: Head, change: Replacement, options: Options, run: Run = run_here
 ) -> tuple[Snapshot, Result]:
-    """Commits an overwrite; ``run`` builds its index segments.
+    """Commit an overwrite; ``run`` builds its index segments.
 
     Commits nothing, and discards what was written, where no row goes or comes.
     """
