@@ -50,9 +50,9 @@ class TrackedRead:
                 self._progress(ref.bytes, ref.path)
 
     def has_match(self, ref: PartRef) -> bool:
-        """Test whether some row of the part passes the filter, reading its columns up to the first such row.
+        """Call ``has_match`` for a part and the plan's filter, and add its cost to the report.
 
-        A part with such a row is expected to be read again, which counts its blocks and rows.
+        A part that has a match is expected to be read again, which counts its blocks and rows.
         """
         counters = ReadCounters()
         found = has_match(ref, self.found.spec, counters)
