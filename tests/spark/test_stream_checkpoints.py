@@ -161,6 +161,26 @@ def test_an_overwrite_of_no_row_reaches_a_stream(
     assert lake.rows("SELECT count(*), count_if(id = 200) FROM lake.db.src") == [(1_461, 1)]
 
 
+@pytest.mark.parametrize("how", ["SQL", "frame", "python"])
+def test_an_overwrite_of_an_empty_table_reaches_a_stream(filled: Lake, tmp_path: Path, how: str) -> None:
+    lake = filled
+    lake.sql("CREATE TABLE lake.db.fresh (id BIGINT)")
+    table, new = tamis.open(lake.folder / "db" / "fresh"), lake.spark.range(3)
+    if how == "SQL":
+        lake.sql("INSERT OVERWRITE lake.db.fresh SELECT * FROM range(3)")
+    elif how == "frame":
+        new.write.format("tamis").mode("overwrite").save(str(lake.folder / "db" / "fresh"))
+    else:
+        table.overwrite(new)
+    got: list[int] = []
+    stream = lake.spark.readStream.options(skipChangeCommits="true", startingVersion="0")
+    writer = stream.table(f"{lake.name}.db.fresh").writeStream
+    writer = writer.foreachBatch(lambda df, _: got.extend(row.id for row in df.collect()))
+    writer = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    assert sorted(got) == [0, 1, 2]
+
+
 def test_the_executors_rewrite_only_parts_that_lose_rows(filled: Lake) -> None:
     lake, table = filled, tamis.open(filled.folder / "db" / "src")
     for first in range(100, 108):

@@ -13,6 +13,7 @@ import pytest
 
 import tamis
 from tamis.errors import Conflict, InvalidInput, TamisError
+from tamis.storage.object_store.checked_json import unseal_json
 
 TABLE = pa.table({"id": pa.array([3, 1, 2], pa.int64()), "name": ["c", "a", None]})
 
@@ -274,6 +275,37 @@ def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path: Path, monkeyp
         table.overwrite(TABLE.slice(0, 1), "id = 3")
     assert tamis.open(tmp_path).scan().count() == 6
     assert table.overwrite(TABLE.slice(0, 1), "id = 3").rows_deleted == 2
+
+
+def test_an_overwrite_of_an_empty_table_takes_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream reads its commit as an append; rows that others add meanwhile are not lost."""
+    from tamis.engine.operations import overwrite as function
+
+    module = sys.modules[function.__module__]
+    table = tamis.create(tmp_path)
+    real = module.commit_indexed
+
+    def racing(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.setattr(module, "commit_indexed", real)
+        tamis.open(tmp_path).append(TABLE)
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(module, "commit_indexed", racing)
+    with pytest.raises(Conflict):
+        table.overwrite(TABLE.slice(0, 1))
+    assert tamis.open(tmp_path).scan().count() == 3
+    empty = tamis.create(tmp_path / "empty")
+    assert empty.overwrite(TABLE).rows_deleted == 0
+    assert not removes_all(tmp_path / "empty")
+    assert empty.overwrite(TABLE.slice(1)).rows_deleted == 3
+    assert removes_all(tmp_path / "empty")
+    assert empty.scan().to_arrow().equals(TABLE.slice(1))
+
+
+def removes_all(folder: Path) -> bool:
+    """Whether the newest commit takes all earlier rows away."""
+    newest = max((folder / "_tamis" / "log").glob("*.json"))
+    return unseal_json("commit", newest.read_bytes(), newest.name).get("remove_all", False) is True
 
 
 def test_rows_outside_the_filter_are_refused(tmp_path: Path) -> None:

@@ -127,7 +127,8 @@ def commit_overwrite(
         head=head if head != snapshot.head else None,
         add=manifests,
         remove_parts=() if conjuncts is None else change.removed.table["part_id"].to_pylist(),
-        replace_all=conjuncts is None,
+        # an overwrite of an empty table takes no rows away: a stream reads it as an append
+        replace_all=conjuncts is None and len(change.removed) > 0,
         operation_id=new_id(),
     )
     after = commit_indexed(store, head, proposal, options.index_build, run, catch_up=options.index_catch_up)
