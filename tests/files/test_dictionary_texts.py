@@ -17,7 +17,12 @@ from tamis.core.types.dictionary_arrays import DICTIONARY_TEXT, joined_arrays, p
 from tamis.errors import CorruptData
 from tamis.storage.files import PartRef, open_part
 from tamis.storage.files.parquet import dictionary_texts, page_excerpt, parquet_part
-from tamis.storage.files.parquet.dictionary_texts import dictionary_values, is_dictionary_text, plain_values
+from tamis.storage.files.parquet.dictionary_texts import (
+    dictionary_values,
+    is_dictionary_text,
+    plain_values,
+    taken_columns,
+)
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
@@ -121,6 +126,25 @@ def test_values_are_those_of_the_dictionaries(chunks: list[list[str | None]], ta
         assert found.to_pylist() == (values if rows is None else [values[row] for row in rows])
 
 
+@given(st.lists(st.lists(st.lists(st.integers(0, 5), max_size=9), max_size=4), max_size=6), st.data())
+def test_rows_of_many_columns_are_those_of_each(shapes: list[list[list[int]]], data: st.DataObject) -> None:
+    """Texts with a dictionary in the same and in other pieces, numbers, NULLs, and no column at all."""
+    length = sum(map(len, shapes[0])) if shapes else 0
+    columns = []
+    for shape in shapes:
+        cuts = np.cumsum([len(piece) for piece in shape]).clip(max=length).tolist()
+        ends = [0, *cuts, length]
+        values = [data.draw(st.none() | st.sampled_from(["", "a", "bb"])) for _ in range(length)]
+        pieces = [pa.array(values[a:z], pa.string()) for a, z in pairwise(ends)]
+        columns.append(pa.chunked_array([p.dictionary_encode() for p in pieces]))
+        columns.append(pa.chunked_array([pa.array([None if v is None else len(v) for v in values], pa.int64())]))
+    rows = np.array(sorted(data.draw(st.sets(st.integers(0, max(length - 1, 0)), max_size=length))), dtype=np.int64)
+    found = taken_columns(columns, rows)
+    expected = [plain_values(column, rows) for column in columns]
+    assert [a.type for a in found] == [a.type for a in expected]
+    assert [a.to_pylist() for a in found] == [a.to_pylist() for a in expected]
+
+
 def test_arrays_are_joined_with_and_without_dictionaries() -> None:
     encoded, other, without = pa.array(["a", None]).dictionary_encode(), pa.array(["b"]).dictionary_encode(), ["c"]
     assert joined_arrays([encoded, other]).to_pylist() == ["a", None, "b"]
@@ -135,6 +159,8 @@ def test_a_number_outside_of_the_dictionary_is_an_error(number: int) -> None:
         for read_as in (plain_values, dictionary_values):
             with pytest.raises(pa.ArrowException):
                 read_as(pa.chunked_array([wrong]), taken)
+    with pytest.raises(pa.ArrowException):
+        taken_columns([pa.chunked_array([wrong])], np.array([1]))
 
 
 def test_a_dictionary_of_another_block_is_damage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,9 @@ def test_a_kept_chunk_makes_no_copy_of_the_rest(tmp_path: Path, monkeypatch: pyt
     assert bytes(view) == DATA[4_096:399_096]
     assert source.io.bytes == len(DATA)
     assert source._recent._size == len(DATA)
-    assert any(span.obj is view.obj for span in source._recent._spans), "what was fetched is kept where it was read to"
+    assert any(span.obj is view.obj for span in source._recent._spans.values()), (
+        "what was fetched is kept where it was read to"
+    )
 
 
 def test_other_threads_pieces_stay_right(store: Store) -> None:

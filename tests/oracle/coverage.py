@@ -26,7 +26,7 @@ from tamis.spark.scan.spark_scan import Scan
 from tamis.spark.write import narrow_rows, row_change_job, spark_write
 from tamis.storage.files.orc.excerpt_reader import ExcerptReader
 from tamis.storage.files.parquet import page_excerpt, parquet_part
-from tamis.storage.files.parquet.dictionary_texts import dictionary_values, plain_values
+from tamis.storage.files.parquet.dictionary_texts import dictionary_values, plain_values, taken_columns
 from tamis.storage.files.parquet.foreign_part import ForeignParquetPart
 from tests.oracle import streams as streams_of
 from tests.oracle.libraries import LIBRARY_FEATURES
@@ -162,8 +162,8 @@ def watch() -> None:
         return of_stripes(reader, places, stripes)
 
     setattr(ExcerptReader, "read", read)  # noqa: B010
-    for module in (page_excerpt, parquet_part):
-        setattr(module, "plain_values", plain)  # noqa: B010
+    setattr(page_excerpt, "taken_columns", plain_columns)  # noqa: B010
+    setattr(parquet_part, "plain_values", plain)  # noqa: B010
     setattr(parquet_part, "dictionary_values", encoded)  # noqa: B010
     setattr(short_circuit, "evaluated_by_dictionary", by_dictionary)  # noqa: B010
     of_windows = scan_execution._windows
@@ -219,6 +219,12 @@ def plain(column: Any, taken: Any = None) -> Any:
     """Counts what it does with dictionaries."""
     _placed[DICTIONARIES] += pa.types.is_dictionary(column.type)
     return plain_values(column, taken)
+
+
+def plain_columns(columns: Any, taken: Any) -> Any:
+    """Counts those that are dictionaries."""
+    _placed[DICTIONARIES] += sum(pa.types.is_dictionary(column.type) for column in columns)
+    return taken_columns(columns, taken)
 
 
 def encoded(column: Any, taken: Any = None) -> Any:

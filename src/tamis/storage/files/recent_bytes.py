@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterator, Sequence
 
 from tamis.storage.object_store.pooled_memory import writable_memory
@@ -27,8 +26,9 @@ class RecentBytes:
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit, self._size = limit, 0
         self._starts: list[int] = []
-        self._spans: list[memoryview] = []
-        self._order: deque[int] = deque()
+        """Offsets, ascending."""
+        self._spans: dict[int, memoryview] = {}
+        """The span of each offset, in the order in which they were added."""
         self.changes = 0
         """How often spans were added: what was missing is still missing while this number is the same."""
 
@@ -36,10 +36,18 @@ class RecentBytes:
         """Return what of these sorted spans is not kept, in order."""
         if not spans or self._ends_before(spans[0][0]):
             return [span for span in spans if span[1]]
+        starts, kept = self._starts, self._spans
         out: list[Range] = []
-        for offset, length in spans:
-            at, end = offset, offset + length
-            for start, stop in self._within(offset, end):
+        for span in spans:
+            at, length = span
+            end = at + length
+            after = bisect_right(starts, at)
+            before = starts[after - 1] if after else -1
+            if (after == len(starts) or starts[after] >= end) and (not after or before + len(kept[before]) <= at):
+                if length:
+                    out.append(span)
+                continue
+            for start, stop in self._within(at, end):
                 if start > at:
                     out.append((at, start - at))
                 at = max(at, stop)
@@ -49,13 +57,14 @@ class RecentBytes:
 
     def _ends_before(self, offset: int) -> bool:
         """Whether nothing is kept from ``offset`` on, as where a file is read from its start to its end."""
-        return not self._starts or self._starts[-1] + len(self._spans[-1]) <= offset
+        return not self._starts or self._starts[-1] + len(self._spans[self._starts[-1]]) <= offset
 
     def _within(self, offset: int, end: int) -> list[Range]:
         """Return start and end of the kept spans that overlap these bytes."""
         found = []
         for at in range(max(bisect_right(self._starts, offset) - 1, 0), len(self._starts)):
-            start, stop = self._starts[at], self._starts[at] + len(self._spans[at])
+            start = self._starts[at]
+            stop = start + len(self._spans[start])
             if start >= end:
                 break
             if stop > offset:
@@ -99,45 +108,35 @@ class RecentBytes:
         return bool(self._starts)
 
     def _view(self, offset: int, length: int) -> memoryview | None:
+        span = self._spans.get(offset)
+        if span is not None and len(span) == length:
+            return span
         at = bisect_right(self._starts, offset) - 1
         if at < 0:
             return None
-        start, span = offset - self._starts[at], self._spans[at]
-        if start == 0 and len(span) == length:
-            return span
+        span = self._spans[self._starts[at]]
+        start = offset - self._starts[at]
         return span[start : start + length] if start + length <= len(span) else None
 
     def add_all(self, spans: Sequence[tuple[int, memoryview]]) -> None:
-        """Keep sorted spans of which nothing is kept yet, each with its offset."""
+        """Keep spans of which nothing is kept yet, each with its offset."""
         self.changes += 1
-        if not spans or not self._ends_before(spans[0][0]):
-            for offset, data in spans:
-                self.add(offset, data)
-            return
-        held = [(offset, data) for offset, data in spans if 0 < len(data) <= self._limit]
-        self._starts += [offset for offset, _ in held]
-        self._spans += [data for _, data in held]
-        self._order += [offset for offset, _ in held]
-        self._size += sum(len(data) for _, data in held)
-        self._shrink()
+        held = {offset: data for offset, data in spans if 0 < len(data) <= self._limit}
+        self._spans.update(held)
+        self._starts += held
+        self._starts.sort()  # of two sorted runs, which are merged
+        self._size += sum(map(len, held.values()))
+        if self._size > self._limit:
+            self._shrink()
 
     def add(self, offset: int, data: memoryview) -> None:
         """Keep a span of which nothing is kept yet, as ``missing`` returns them."""
-        self.changes += 1
-        if not len(data) or len(data) > self._limit:
-            return
-        at = bisect_right(self._starts, offset)
-        self._starts.insert(at, offset)
-        self._spans.insert(at, data)
-        self._order.append(offset)
-        self._size += len(data)
-        self._shrink()
+        self.add_all([(offset, data)])
 
     def _shrink(self) -> None:
-        while self._size > self._limit:
-            self._drop(self._order.popleft())
-
-    def _drop(self, offset: int) -> None:
-        at = bisect_right(self._starts, offset) - 1
-        self._size -= len(self._spans[at])
-        del self._starts[at], self._spans[at]
+        """Drop the spans that were added first."""
+        for offset in list(self._spans):
+            if self._size <= self._limit:
+                break
+            self._size -= len(self._spans.pop(offset))
+        self._starts = sorted(self._spans)

@@ -188,8 +188,10 @@ class Store:
                 name=self.name(path),
                 remedy="Restore it from a backup.",
             )
-        starts = [start for start, _ in spans]
-        views = [_cut(offset, length, starts, chunks) for offset, length in ranges]
+        views = chunks
+        if spans != ranges:
+            starts = [start for start, _ in spans]
+            views = [_cut(offset, length, starts, chunks) for offset, length in ranges]
         for span, view in zip(ranges, views, strict=True) if targets else ():
             if span in targets and view.obj is not targets[span].obj:
                 targets[span][:] = view

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
 
 _PHYSICAL = {
     name: at
@@ -19,6 +22,9 @@ CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "LZ4": 7, "ZST
 _I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
 _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _STOP = b"\x00"
+NUMBER = b"\x80\x80\x80\x80\x00"
+"""A number of fixed width: a varint may have more bytes than it needs. This one is 0."""
+_SHIFTS = np.arange(len(NUMBER)) * 7
 
 
 def thrift_varint(value: int) -> bytes:
@@ -57,20 +63,22 @@ def _constant(kind: str, name: str, codec: str) -> bytes:
     )
 
 
-def column_chunk(kind: str, name: str, codec: str, values: int, size: int, data: int, dictionary: int | None) -> bytes:
-    """Encode a ColumnChunk of ``size`` bytes whose data pages begin at ``data``.
+def column_chunk(kind: str, name: str, codec: str, *, dictionary: bool) -> bytes:
+    """Encode a ColumnChunk with ``NUMBER`` in place of four numbers, or five with a dictionary.
 
-    The uncompressed size is unknown and not needed.
+    They are its values, its size in bytes, which is given twice since the uncompressed size is not needed, and
+    the offsets of its first data page and of its dictionary.
     """
     number = bytes([0x10 | _I64])
-    meta = _constant(kind, name, codec) + number + _number(values) + number + _number(size) + number + _number(size)
-    meta += bytes([0x20 | _I64]) + _number(data)
-    if dictionary is not None:
-        meta += bytes([0x20 | _I64]) + _number(dictionary)
+    meta = _constant(kind, name, codec) + number + NUMBER + number + NUMBER + number + NUMBER
+    meta += bytes([0x20 | _I64]) + NUMBER
+    if dictionary:
+        meta += bytes([0x20 | _I64]) + NUMBER
     return bytes([0x20 | _I64]) + _number(0) + bytes([0x10 | _STRUCT]) + meta + _STOP + _STOP
 
 
-def row_group(chunks: Sequence[bytes], rows: int) -> bytes:
+def row_group(chunks: Sequence[bytes]) -> bytes:
+    """Encode a RowGroup of these columns, with ``NUMBER`` in place of its rows."""
     number = bytes([0x10 | _I64])
     return (
         bytes([0x10 | _LIST])
@@ -79,7 +87,7 @@ def row_group(chunks: Sequence[bytes], rows: int) -> bytes:
         + number
         + _number(0)
         + number
-        + _number(rows)
+        + NUMBER
         + _STOP
     )
 
@@ -96,15 +104,24 @@ def schema_head(columns: int) -> bytes:
     return bytes([0x10 | _I32]) + _number(2) + bytes([0x10 | _LIST]) + _header(_STRUCT, columns + 1) + root
 
 
-def seal_footer(head: bytes, rows: int, groups: Sequence[bytes]) -> bytes:
-    """Return the footer that begins with ``head`` (version and schema), with its length and the magic."""
-    footer = (
+def footer_of(head: bytes, groups: Sequence[bytes]) -> bytes:
+    """Encode the footer that begins with ``head`` (version and schema), with ``NUMBER`` in place of all rows."""
+    return (
         head
         + bytes([0x10 | _I64])
-        + _number(rows)
+        + NUMBER
         + bytes([0x10 | _LIST])
         + _header(_STRUCT, len(groups))
         + b"".join(groups)
         + _STOP
     )
-    return footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def wide_numbers(values: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Encode each number in as many bytes as ``NUMBER`` has. Raises ``ValueError`` from 16 GiB on."""
+    zigzag = values << 1
+    if len(values) and int(zigzag.max()) >> (7 * len(NUMBER)):
+        raise ValueError(f"{int(values.max())} does not fit into {len(NUMBER)} bytes")
+    encoded = ((zigzag[:, None] >> _SHIFTS) & 0x7F).astype(np.uint8)
+    encoded[:, :-1] |= 0x80
+    return encoded

@@ -6,20 +6,33 @@ original bytes of these pages, dictionaries first, which it decodes like any oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.storage.files.parquet.compact_thrift import column_chunk, row_group, schema_head, seal_footer, thrift_text
+from tamis.storage.files.parquet.compact_thrift import (
+    NUMBER,
+    column_chunk,
+    footer_of,
+    row_group,
+    schema_head,
+    thrift_text,
+    wide_numbers,
+)
 from tamis.storage.object_store.pooled_memory import joined_memory
 
 Octets = bytes | memoryview
+Octet = np.ndarray[Any, np.dtype[np.uint8]]
+Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 _NAME = "?" * 16
 """The name of a column whose schema element is taken from the library."""
+_MAGIC = b"PAR1"
 _NO_ROWS = b"\x16\x00\x19\x0c"
 """The bytes after the schema in a footer without rows and row groups."""
 
@@ -71,24 +84,64 @@ def excerpt_file(
     ``groups`` holds the number of rows and, for each column, the bytes of its dictionary (or nothing) and of
     its pages.
     """
-    pieces: list[Octets] = [b"PAR1"]
-    at = 4
-    built, total = [], 0
-    names = [str(place) for place in range(len(columns))]
-    for rows, found in groups:
-        chunks = []
-        for name, (_, kind, codec), (dictionary, pages) in zip(names, columns, found, strict=True):
-            size = len(dictionary) + sum(len(p) for p in pages)
-            chunks.append(column_chunk(kind, name, codec, rows, size, at + len(dictionary), at if dictionary else None))
+    pieces: list[Octets] = [_MAGIC]
+    rows: list[int] = []
+    sizes: list[tuple[int, int]] = []
+    for count, found in groups:
+        rows.append(count)
+        for dictionary, pages in found:
             if dictionary:
                 pieces.append(dictionary)
             pieces += pages
-            at += size
-        built.append(row_group(chunks, rows))
-        total += rows
-    elements = [named_element(column.element, name) for name, column in zip(names, columns, strict=True)]
-    pieces.append(seal_footer(schema_head(len(columns)) + b"".join(elements), total, built))
+            sizes.append((len(dictionary), sum(map(len, pages))))
+    shape = len(rows), len(columns), 2
+    footer = _footer(tuple(columns), np.array(rows, np.int64), np.array(sizes, np.int64).reshape(shape))
+    pieces += [footer, len(footer).to_bytes(4, "little"), _MAGIC]
     return pa.py_buffer(joined_memory(pieces))
+
+
+def _footer(columns: tuple[ExcerptColumn, ...], rows: Ordinals, sizes: Ordinals) -> bytes:
+    """Return a footer; ``sizes`` are the bytes of dictionary and pages by group and column."""
+    held = sizes[..., 0] > 0
+    blank, places = _blank_footer(columns, len(rows), held.tobytes())
+    size = sizes.sum(axis=-1)
+    begin = len(_MAGIC) + np.cumsum(size).reshape(size.shape) - size
+    values = np.broadcast_to(rows[:, None], size.shape)
+    chunks = np.stack([values, size, size, begin + sizes[..., 0], begin], axis=-1)
+    said = np.ones(chunks.shape, np.bool_)
+    said[..., 4] = held
+    count = len(rows)
+    numbers = np.concatenate([chunks.reshape(count, -1), rows[:, None]], axis=1)
+    said = np.concatenate([said.reshape(count, -1), np.ones((count, 1), np.bool_)], axis=1)
+    footer = blank.copy()
+    footer[places] = wide_numbers(np.concatenate([[rows.sum()], numbers[said]]))
+    return footer.tobytes()
+
+
+@lru_cache(64)
+def _blank_footer(columns: tuple[ExcerptColumn, ...], count: int, held: bytes) -> tuple[Octet, Ordinals]:
+    """Return the footer of ``count`` groups without its numbers, and the places of each number's bytes.
+
+    ``held`` says for each group and column whether it has a dictionary.
+    """
+    width = len(columns)
+    groups = []
+    for start in range(0, count * width, width):
+        flags = held[start : start + width]
+        groups.append(
+            row_group(
+                [
+                    column_chunk(kind, str(place), codec, dictionary=bool(flag))
+                    for place, ((_, kind, codec), flag) in enumerate(zip(columns, flags, strict=True))
+                ]
+            )
+        )
+    elements = [named_element(column.element, str(place)) for place, column in enumerate(columns)]
+    head = schema_head(width) + b"".join(elements)
+    footer = footer_of(head, groups)
+    starts = [found.start() for found in re.compile(re.escape(NUMBER)).finditer(footer, len(head))]
+    places = np.array(starts, np.int64)[:, None] + np.arange(len(NUMBER))
+    return np.frombuffer(footer, np.uint8), places
 
 
 def open_excerpt(file: pa.Buffer, texts: Sequence[str] = ()) -> pq.ParquetFile:

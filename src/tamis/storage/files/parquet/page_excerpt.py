@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tamis.cost_model import COSTS
 from tamis.sizes import SIZES
-from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, plain_values
+from tamis.storage.files.parquet.dictionary_texts import is_dictionary_text, taken_columns
 from tamis.storage.files.parquet.excerpt_file import ExcerptColumn, Octets, excerpt_file, open_excerpt
 from tamis.storage.files.parquet.page_headers import HEADER_BYTES, values_per_page
 from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals, PageBoundaries, Pages
@@ -210,9 +210,8 @@ class Excerpt:
             apart = [c for c in table.columns if len(c.groups) > 1]
             for columns, sizes in ((together, [sum(by_block)]), (apart, by_block)):
                 for some in _batches(columns, sum(sizes)):
-                    arrays = _decoded(some, sizes, fetched)
-                    for column, array in zip(some, arrays, strict=True):
-                        found[column.leaf] = plain_values(array, table.chosen.taken)
+                    arrays = taken_columns(_decoded(some, sizes, fetched), table.chosen.taken)
+                    found.update(zip((column.leaf for column in some), arrays, strict=True))
         return [found[leaf] for leaf in self.leaves]
 
 
