@@ -136,7 +136,8 @@ def test_rows_of_many_columns_are_those_of_each(shapes: list[list[list[int]]], d
         ends = [0, *cuts, length]
         values = [data.draw(st.none() | st.sampled_from(["", "a", "bb"])) for _ in range(length)]
         pieces = [pa.array(values[a:z], pa.string()) for a, z in pairwise(ends)]
-        columns.append(pa.chunked_array([p.dictionary_encode() for p in pieces]))
+        encoded = pa.dictionary(pa.int32(), pa.string())
+        columns.append(pa.chunked_array([p.dictionary_encode() for p in pieces] if length else [], encoded))
         columns.append(pa.chunked_array([pa.array([None if v is None else len(v) for v in values], pa.int64())]))
     rows = np.array(sorted(data.draw(st.sets(st.integers(0, max(length - 1, 0)), max_size=length))), dtype=np.int64)
     found = taken_columns(columns, rows)

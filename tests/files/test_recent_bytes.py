@@ -101,16 +101,46 @@ def test_the_oldest_bytes_are_dropped_beyond_the_limit(spans: list[tuple[int, in
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 60)), max_size=5), max_size=10))
-def test_spans_kept_together_are_those_kept_one_by_one(rounds: list[list[tuple[int, int]]]) -> None:
-    together, alone = RecentBytes(150), RecentBytes(150)
+def test_kept_are_the_spans_that_came_last(rounds: list[list[tuple[int, int]]]) -> None:
+    """Beside a list of spans in order of arrival, of which the first are dropped."""
+    recent, model = RecentBytes(150), list[tuple[int, int]]()
     for spans in rounds:
         wanted = merge_ranges([span for span in spans if span[1]], 0)
-        missing = together.missing(wanted)
-        assert missing == alone.missing(wanted)
-        views = [(at, memoryview(DATA)[at : at + size]) for at, size in missing]
-        together.add_all(views)
-        for at, view in views:
-            alone.add(at, view)
-        whole = together.missing([(0, 600)])
-        assert whole == alone.missing([(0, 600)])
-        assert 600 - sum(size for _, size in whole) <= 150
+        there = {byte for at, size in model for byte in range(at, at + size)}
+        missing = recent.missing(wanted)
+        expected = sorted({byte for at, size in wanted for byte in range(at, at + size)} - there)
+        assert [byte for at, size in missing for byte in range(at, at + size)] == expected
+        recent.add_all([(at, memoryview(DATA)[at : at + size]) for at, size in missing])
+        model += [(at, size) for at, size in missing if size <= 150]
+        while sum(size for _, size in model) > 150:
+            model.pop(0)
+        for at, size in model:
+            assert bytes(recent.joined(at, size)) == DATA[at : at + size]
+        assert recent._size == sum(size for _, size in model)
+        pieces = list(recent.overlapping([(0, 600)]).pieces_within(0, 600))
+        assert [(at, len(view)) for at, view in pieces] == sorted(model)
+
+
+class Counted(int):
+    """A number that counts how often it is compared."""
+
+    compared = 0
+
+    def __lt__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) < int(other)
+
+
+@pytest.mark.parametrize("limit", [10**6, 1_000])
+def test_many_spans_take_few_comparisons(limit: int) -> None:
+    """Added one by one in order, asked for together, and added in the wrong order; also where the first are dropped."""
+    count, data = 4_000, memoryview(DATA)[:1]
+    recent, Counted.compared = RecentBytes(limit), 0
+    for at in range(0, 4 * count, 4):
+        recent.add(Counted(at), data)
+    assert bool(recent.overlapping([(Counted(0), 4 * count)]))
+    for at in range(4 * count - 2, 0, -4):
+        recent.add(Counted(at), data)
+    for _ in range(count):
+        recent.add_all([])
+    assert Counted.compared < 100 * count

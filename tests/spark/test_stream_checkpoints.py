@@ -161,14 +161,16 @@ def test_an_overwrite_of_no_row_reaches_a_stream(
     assert lake.rows("SELECT count(*), count_if(id = 200) FROM lake.db.src") == [(1_461, 1)]
 
 
-@pytest.mark.parametrize("how", ["SQL", "frame", "python"])
+@pytest.mark.parametrize("how", ["SQL", "path", "name", "python"])
 def test_an_overwrite_of_an_empty_table_reaches_a_stream(filled: Lake, tmp_path: Path, how: str) -> None:
     lake = filled
     lake.sql("CREATE TABLE lake.db.fresh (id BIGINT)")
     table, new = tamis.open(lake.folder / "db" / "fresh"), lake.spark.range(3)
     if how == "SQL":
         lake.sql("INSERT OVERWRITE lake.db.fresh SELECT * FROM range(3)")
-    elif how == "frame":
+    elif how == "name":
+        new.write.format("tamis").mode("overwrite").saveAsTable(f"{lake.name}.db.fresh")
+    elif how == "path":
         new.write.format("tamis").mode("overwrite").save(str(lake.folder / "db" / "fresh"))
     else:
         table.overwrite(new)

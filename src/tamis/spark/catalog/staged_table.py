@@ -40,7 +40,7 @@ def commit_replacement(store: Store, replaces: Snapshot, head: Head, manifests: 
         blind_append=False,
         head=head,
         add=manifests,
-        replace_all=True,
+        replace_all=len(replaces.segments) > 0,  # without, a stream reads the rows as an append
         operation_id=new_id(),
     )
     return commit(store, proposal)

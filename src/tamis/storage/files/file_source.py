@@ -168,7 +168,7 @@ class PartSource:
             if again != missing:  # another thread has fetched some of it
                 fetched = [(offset, found.joined(offset, length)) for offset, length in again]
             recent.add_all(fetched)
-        at_once = dict(zip(missing, views, strict=True))  # most ranges, where the store has no gaps to bridge
+        at_once = dict(zip(missing, views, strict=True))  # as asked for; others are cut from a merged span
         at_once.update({r: whole.toreadonly() for r, whole in joined.wholes.items()})
         return [at_once[r] if r in at_once else found.joined(*r) for r in ranges]
 

@@ -8,7 +8,8 @@ fetched twice, and lazy reading would read more bytes than eager reading. Not th
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from tamis.storage.object_store.pooled_memory import writable_memory
@@ -28,7 +29,9 @@ class RecentBytes:
         self._starts: list[int] = []
         """Offsets, ascending."""
         self._spans: dict[int, memoryview] = {}
-        """The span of each offset, in the order in which they were added."""
+        """The span of each offset."""
+        self._order: deque[int] = deque()
+        """Offsets in the order in which their spans were added."""
         self.changes = 0
         """How often spans were added: what was missing is still missing while this number is the same."""
 
@@ -77,11 +80,8 @@ class RecentBytes:
         A reader holds it while it fetches the rest, since other threads may drop spans from here meanwhile.
         """
         out = RecentBytes(sys.maxsize)
-        if not spans or self._ends_before(spans[0][0]):
-            return out
-        for offset, length in spans:
-            for start, view in self.pieces_within(offset, offset + length):
-                out.add(start, view)
+        if spans and not self._ends_before(spans[0][0]):
+            out.add_all([piece for offset, length in spans for piece in self.pieces_within(offset, offset + length)])
         return out
 
     def joined(self, offset: int, length: int) -> memoryview:
@@ -119,12 +119,20 @@ class RecentBytes:
         return span[start : start + length] if start + length <= len(span) else None
 
     def add_all(self, spans: Sequence[tuple[int, memoryview]]) -> None:
-        """Keep spans of which nothing is kept yet, each with its offset."""
-        self.changes += 1
+        """Keep sorted spans of which nothing is kept yet, each with its offset."""
         held = {offset: data for offset, data in spans if 0 < len(data) <= self._limit}
+        if not held:
+            return
+        self.changes += 1
+        behind = not self._starts or next(iter(held)) > self._starts[-1]
+        if len(held) == 1 and not behind:
+            insort(self._starts, next(iter(held)))
+        else:
+            self._starts += held
+            if not behind:
+                self._starts.sort()  # merges two sorted runs
         self._spans.update(held)
-        self._starts += held
-        self._starts.sort()  # of two sorted runs, which are merged
+        self._order += held
         self._size += sum(map(len, held.values()))
         if self._size > self._limit:
             self._shrink()
@@ -135,8 +143,11 @@ class RecentBytes:
 
     def _shrink(self) -> None:
         """Drop the spans that were added first."""
-        for offset in list(self._spans):
-            if self._size <= self._limit:
-                break
-            self._size -= len(self._spans.pop(offset))
-        self._starts = sorted(self._spans)
+        gone = []
+        while self._size > self._limit:
+            gone.append(self._order.popleft())
+            self._size -= len(self._spans.pop(gone[-1]))
+        if len(gone) == 1:
+            del self._starts[bisect_left(self._starts, gone[0])]
+        else:
+            self._starts = [start for start in self._starts if start in self._spans]

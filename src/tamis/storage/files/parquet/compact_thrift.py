@@ -25,6 +25,7 @@ _STOP = b"\x00"
 NUMBER = b"\x80\x80\x80\x80\x00"
 """A number of fixed width: a varint may have more bytes than it needs. This one is 0."""
 _SHIFTS = np.arange(len(NUMBER)) * 7
+_TOO_LARGE = 1 << (7 * len(NUMBER) - 1)
 
 
 def thrift_varint(value: int) -> bytes:
@@ -66,8 +67,8 @@ def _constant(kind: str, name: str, codec: str) -> bytes:
 def column_chunk(kind: str, name: str, codec: str, *, dictionary: bool) -> bytes:
     """Encode a ColumnChunk with ``NUMBER`` in place of four numbers, or five with a dictionary.
 
-    They are its values, its size in bytes, which is given twice since the uncompressed size is not needed, and
-    the offsets of its first data page and of its dictionary.
+    They are its number of values, its size in bytes, which is given twice since the uncompressed size is not
+    needed, and the offsets of its first data page and of its dictionary.
     """
     number = bytes([0x10 | _I64])
     meta = _constant(kind, name, codec) + number + NUMBER + number + NUMBER + number + NUMBER
@@ -78,7 +79,7 @@ def column_chunk(kind: str, name: str, codec: str, *, dictionary: bool) -> bytes
 
 
 def row_group(chunks: Sequence[bytes]) -> bytes:
-    """Encode a RowGroup of these columns, with ``NUMBER`` in place of its rows."""
+    """Encode a RowGroup of these columns, with ``NUMBER`` in place of its number of rows."""
     number = bytes([0x10 | _I64])
     return (
         bytes([0x10 | _LIST])
@@ -105,7 +106,10 @@ def schema_head(columns: int) -> bytes:
 
 
 def footer_of(head: bytes, groups: Sequence[bytes]) -> bytes:
-    """Encode the footer that begins with ``head`` (version and schema), with ``NUMBER`` in place of all rows."""
+    """Encode the footer that begins with ``head`` (version and schema), without its length and the magic.
+
+    ``NUMBER`` takes the place of the total number of rows.
+    """
     return (
         head
         + bytes([0x10 | _I64])
@@ -118,10 +122,13 @@ def footer_of(head: bytes, groups: Sequence[bytes]) -> bytes:
 
 
 def wide_numbers(values: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Encode each number in as many bytes as ``NUMBER`` has. Raises ``ValueError`` from 16 GiB on."""
-    zigzag = values << 1
-    if len(values) and int(zigzag.max()) >> (7 * len(NUMBER)):
-        raise ValueError(f"{int(values.max())} does not fit into {len(NUMBER)} bytes")
-    encoded = ((zigzag[:, None] >> _SHIFTS) & 0x7F).astype(np.uint8)
+    """Encode each number in as many bytes as ``NUMBER`` has.
+
+    Raises ``ValueError`` if one is negative, or 2**34 or more.
+    """
+    wrong = values[(values < 0) | (values >= _TOO_LARGE)]
+    if len(wrong):
+        raise ValueError(f"{wrong[0]} does not fit into {len(NUMBER)} bytes")
+    encoded = (((values << 1)[:, None] >> _SHIFTS) & 0x7F).astype(np.uint8)
     encoded[:, :-1] |= 0x80
     return encoded

@@ -75,15 +75,13 @@ def taken_columns(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[p
     One call of the library takes them from many columns: where few rows are taken, a call for each column costs
     more than its values, and threads wait for each other after every call. Raises as ``plain_values``.
     """
-    alike: dict[tuple[int, ...], list[int]] = {}
+    alike: dict[tuple[int, ...] | None, list[int]] = {}  # by the lengths of a dictionary's chunks
     for at, column in enumerate(columns):
-        if pa.types.is_dictionary(column.type):
-            alike.setdefault(tuple(map(len, column.chunks)), []).append(at)
-        else:
-            alike.setdefault((), []).append(at)
+        encoded = pa.types.is_dictionary(column.type)
+        alike.setdefault(tuple(map(len, column.chunks)) if encoded else None, []).append(at)
     found: dict[int, pa.Array] = {}
     for lengths, places in alike.items():
-        if lengths:
+        if lengths is not None:
             arrays = _taken_texts([columns[at] for at in places], lengths, taken)
         else:
             arrays = _taken_rows([_joined(columns[at].chunks, columns[at].type) for at in places], taken)

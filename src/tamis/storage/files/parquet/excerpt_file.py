@@ -27,12 +27,14 @@ from tamis.storage.files.parquet.compact_thrift import (
 from tamis.storage.object_store.pooled_memory import joined_memory
 
 Octets = bytes | memoryview
-Octet = np.ndarray[Any, np.dtype[np.uint8]]
+OctetArray = np.ndarray[Any, np.dtype[np.uint8]]
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 _NAME = "?" * 16
 """The name of a column whose schema element is taken from the library."""
 _MAGIC = b"PAR1"
+_REMEMBERED_CHUNKS = 1024
+"""Column chunks up to which a footer without its numbers is remembered: some 100 kB."""
 _NO_ROWS = b"\x16\x00\x19\x0c"
 """The bytes after the schema in a footer without rows and row groups."""
 
@@ -82,7 +84,7 @@ def excerpt_file(
     """Build a Parquet file of these columns, which are named by their position.
 
     ``groups`` holds the number of rows and, for each column, the bytes of its dictionary (or nothing) and of
-    its pages.
+    its pages. There is at least one group, and one column.
     """
     pieces: list[Octets] = [_MAGIC]
     rows: list[int] = []
@@ -102,32 +104,33 @@ def excerpt_file(
 
 def _footer(columns: tuple[ExcerptColumn, ...], rows: Ordinals, sizes: Ordinals) -> bytes:
     """Return a footer; ``sizes`` are the bytes of dictionary and pages by group and column."""
-    held = sizes[..., 0] > 0
-    blank, places = _blank_footer(columns, len(rows), held.tobytes())
+    dictionaries = sizes[..., 0] > 0
+    few = dictionaries.size <= _REMEMBERED_CHUNKS
+    blank, starts = (_remembered_footer if few else _blank_footer)(columns, len(rows), dictionaries.tobytes())
     size = sizes.sum(axis=-1)
     begin = len(_MAGIC) + np.cumsum(size).reshape(size.shape) - size
     values = np.broadcast_to(rows[:, None], size.shape)
     chunks = np.stack([values, size, size, begin + sizes[..., 0], begin], axis=-1)
-    said = np.ones(chunks.shape, np.bool_)
-    said[..., 4] = held
+    written = np.ones(chunks.shape, np.bool_)
+    written[..., 4] = dictionaries
     count = len(rows)
     numbers = np.concatenate([chunks.reshape(count, -1), rows[:, None]], axis=1)
-    said = np.concatenate([said.reshape(count, -1), np.ones((count, 1), np.bool_)], axis=1)
+    written = np.concatenate([written.reshape(count, -1), np.ones((count, 1), np.bool_)], axis=1)
     footer = blank.copy()
-    footer[places] = wide_numbers(np.concatenate([[rows.sum()], numbers[said]]))
+    places = starts[:, None] + np.arange(len(NUMBER))
+    footer[places] = wide_numbers(np.concatenate([[rows.sum()], numbers[written]]))
     return footer.tobytes()
 
 
-@lru_cache(64)
-def _blank_footer(columns: tuple[ExcerptColumn, ...], count: int, held: bytes) -> tuple[Octet, Ordinals]:
-    """Return the footer of ``count`` groups without its numbers, and the places of each number's bytes.
+def _blank_footer(columns: tuple[ExcerptColumn, ...], count: int, dictionaries: bytes) -> tuple[OctetArray, Ordinals]:
+    """Return the footer of ``count`` groups without its numbers, and the place of each number.
 
-    ``held`` says for each group and column whether it has a dictionary.
+    ``dictionaries`` says for each group and column whether it has one.
     """
     width = len(columns)
     groups = []
     for start in range(0, count * width, width):
-        flags = held[start : start + width]
+        flags = dictionaries[start : start + width]
         groups.append(
             row_group(
                 [
@@ -140,8 +143,10 @@ def _blank_footer(columns: tuple[ExcerptColumn, ...], count: int, held: bytes) -
     head = schema_head(width) + b"".join(elements)
     footer = footer_of(head, groups)
     starts = [found.start() for found in re.compile(re.escape(NUMBER)).finditer(footer, len(head))]
-    places = np.array(starts, np.int64)[:, None] + np.arange(len(NUMBER))
-    return np.frombuffer(footer, np.uint8), places
+    return np.frombuffer(footer, np.uint8), np.array(starts, np.int64)
+
+
+_remembered_footer = lru_cache(128)(_blank_footer)
 
 
 def open_excerpt(file: pa.Buffer, texts: Sequence[str] = ()) -> pq.ParquetFile:
