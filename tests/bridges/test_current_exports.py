@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import StaticTable
 
@@ -87,6 +89,16 @@ def test_vacuum_leaves_what_exports_need(tmp_path: Path, properties: dict[str, s
         rows_then = values_of(tamis.open(table.path, snapshot.snapshot_id - 1).scan().to_arrow())
         assert values_of(found.scan(snapshot_id=snapshot.snapshot_id).to_arrow()) == rows_then
     assert table.verify().ok
+
+
+def test_pyiceberg_takes_null_as_a_map_of_structs_for_an_empty_map(tmp_path: Path) -> None:
+    """As docs/exporting.md says; the file itself has NULL."""
+    table = tamis.create(tmp_path, "k BIGINT, m MAP<STRING, STRUCT<x: INT>>")
+    table.append(pa.Table.from_pylist([{"k": 1, "m": None}], schema=table.schema))
+    table.export("iceberg")
+    (part,) = (tmp_path / "data").glob("*.parquet")
+    assert pq.read_table(part)["m"].null_count == 1
+    assert iceberg_by_pyiceberg(table.path) == ["[('k', 1), ('m', [])]"]
 
 
 def test_vacuum_is_refused_while_an_export_cannot_follow(tmp_path: Path) -> None:

@@ -190,6 +190,26 @@ def test_a_renamed_partition_column_follows(tmp_path: Path) -> None:
         table.sync()
 
 
+@pytest.mark.parametrize("kind", ["string", "long"])
+def test_a_void_column_that_gets_a_type_follows(tmp_path: Path, kind: str) -> None:
+    """No file holds a column of VOID, so that it is the same column."""
+    folder, value = tmp_path / "source", "x" if kind == "string" else 7
+    columns = [logs.field("k", "long"), logs.field("v", "void")]
+    first = logs.add(folder, "a.parquet", pa.table({"k": [1]}), {})
+    logs.commit(folder, 0, [{"protocol": logs.PROTOCOL}, {"metaData": logs.metadata(columns)}, first])
+    table = tamis.adopt(folder, tmp_path / "t", follow=True)
+    assert isinstance(table, tamis.Table)
+    typed = logs.metadata([logs.field("k", "long"), logs.field("v", kind)])
+    second = logs.add(folder, "b.parquet", pa.table({"k": [2], "v": [value]}), {})
+    logs.commit(folder, 1, [{"metaData": typed}, second])
+    table.sync()
+    table.refresh()
+    assert sorted_rows(table.scan().to_arrow()) == sorted_rows(tamis.adopt(folder, tmp_path / "n").scan().to_arrow())
+    text = repr(value)
+    assert table.scan(f"v = {text}").to_arrow().to_pylist() == [{"k": 2, "v": value}]
+    assert table.scan("v IS NULL").to_arrow().to_pylist() == [{"k": 1, "v": None}]
+
+
 def test_a_column_that_came_with_an_overwrite_is_another_one(tmp_path: Path) -> None:
     source, table = followed_delta(tmp_path)
     for data in (

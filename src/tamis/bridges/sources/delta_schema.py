@@ -16,6 +16,7 @@ from tamis.core.types import (
     INTEGRAL,
     LONG,
     NO_ID,
+    NULL,
     SHORT,
     Array,
     DataType,
@@ -234,6 +235,9 @@ def _numbered(f: Field, before: Siblings) -> Field:
 
 
 def _reads_as(old: DataType, new: DataType) -> bool:
+    """Return whether files of ``old`` can be read as ``new``, so that both are one column."""
+    if old == NULL:  # no file holds it
+        return True
     if isinstance(old, String) and isinstance(new, String):  # CHAR, VARCHAR and STRING are one type in files
         return old.collation == new.collation
     return type(old) is type(new) if old.children or new.children else _delta_widens(old, new)

@@ -43,6 +43,9 @@ from tamis.storage.object_store import open_store
 MOST_WAITING = SIZES.waiting_rows
 """Maximum number of survivors held back so that one request fetches their followers together."""
 
+MOST_WAITING_BYTES = 2**28
+"""The same in bytes of their leaders, which must fit into one array."""
+
 SPARSE_STRIDE, CHOSEN_STRIDE, LATER_STRIDE = 16, 4, 4
 """Strides read at once if few rows survive, if an index chose the rows, and after the first chunk."""
 
@@ -230,7 +233,7 @@ class _Reader:
 
     def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
         """Read leaders, filter, then read the followers of the surviving blocks and rows."""
-        rows = 0
+        rows = size = 0
         found = [np.empty(0, np.int64)]
         starts = np.concatenate([[0], np.cumsum(self._part.block_rows)])
         waiting: list[tuple[dict[int, pa.Array], Ordinals]] = []
@@ -246,9 +249,10 @@ class _Reader:
             if some.count:
                 found.append(some.positions(piece))
                 waiting.append((some.of_columns(self._returned(arrays)), found[-1]))
-            if sum(len(p) for _, p in waiting) > MOST_WAITING:
+                size += sum(a.nbytes for a in waiting[-1][0].values())
+            if sum(len(p) for _, p in waiting) > MOST_WAITING or size > MOST_WAITING_BYTES:
                 yield from self._followed(waiting, starts)
-                waiting = []
+                waiting, size = [], 0
         yield from self._followed(waiting, starts)
         survivors = np.concatenate(found)
         alive = len(_blocks_of(survivors, starts))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.types.dictionary_arrays import joined_arrays, plain_array
+from tamis.core.types.dictionary_arrays import DICTIONARY_TEXT, joined_arrays, plain_array
 from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals
 
 _LARGEST = 64 * 2**10
@@ -23,6 +23,9 @@ _LARGEST = 64 * 2**10
 From 1 MiB on, before compression, the writer ends the dictionary and stores the rest as plain texts, of which the
 library would have to make a dictionary.
 """
+
+LARGEST_ARRAY = 2**31 - 1
+"""Bytes of texts that one array holds, as its offsets have 32 bits."""
 
 
 def is_dictionary_text(field: pa.Field, chunks: Sequence[Chunk]) -> bool:
@@ -51,22 +54,46 @@ def dictionary_values(column: pa.ChunkedArray, taken: Ordinals | None = None) ->
 def plain_values(column: Any, taken: Ordinals | None = None) -> pa.Array:
     """Return a column's values, or those of the rows ``taken`` (ascending), as one array without a dictionary.
 
-    Raises ``pa.ArrowException`` if a number is none of its dictionary.
+    Raises ``pa.ArrowException`` if a number is none of its dictionary, or if the values do not fit into one array.
     """
-    if not pa.types.is_dictionary(column.type):
-        array = column if not isinstance(column, pa.ChunkedArray) else _joined(column.chunks, column.type)
-        return array if taken is None else array.take(pa.array(taken))
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    encoded = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if encoded else column.type
     if taken is None:
-        return _joined([plain_array(c) for c in chunks], column.type.value_type)
+        return _joined([plain_array(c) for c in chunks], kind)
+    if len(chunks) == 1 and not encoded:
+        return chunks[0].take(pa.array(taken))
     ends = np.cumsum([len(c) for c in chunks])
     cuts = np.searchsorted(taken, [0, *ends]).tolist()
-    places = [
-        c.indices.take(pa.array(taken[a:z] - (end - len(c))))
-        for c, a, z, end in zip(chunks, cuts[:-1], cuts[1:], ends.tolist(), strict=True)
-    ]
-    found = [c.dictionary.take(place) for c, place in zip(chunks, places, strict=True) if len(place)]
-    return _joined(found, column.type.value_type)
+    found = []
+    for chunk, (a, z), end in zip(chunks, pairwise(cuts), ends.tolist(), strict=True):
+        if a < z:
+            places = pa.array(taken[a:z] - (end - len(chunk)))
+            found.append(chunk.dictionary.take(chunk.indices.take(places)) if encoded else chunk.take(places))
+    return _joined(found, kind)
+
+
+def plain_pieces(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return a column's values without a dictionary: as one array, or in pieces if they may be too large for one."""
+    chunks = [plain_array(c) for c in column.chunks]
+    if len(chunks) > 1 and sum(c.nbytes for c in chunks) > LARGEST_ARRAY:
+        return pa.chunked_array(chunks)
+    return plain_values(column)
+
+
+def array_cuts(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> list[int]:
+    """Return the rows at which to cut columns of ``length`` rows so that each piece of each fits into one array.
+
+    The first is 0 and the last ``length``. A dictionary is cut where its texts, written out, might be too large.
+    """
+    cuts = {0, length}
+    for column in columns:
+        if isinstance(column, pa.ChunkedArray):
+            cuts.update(np.cumsum([len(c) for c in column.chunks]).tolist())
+        elif column.type == DICTIONARY_TEXT and length * column.dictionary.nbytes > LARGEST_ARRAY:
+            longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 1
+            cuts.update(range(0, length, max(LARGEST_ARRAY // longest, 1)))
+    return sorted(cuts) if length else [0, 0]
 
 
 def taken_columns(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[pa.Array]:
@@ -84,9 +111,16 @@ def taken_columns(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[p
         if lengths is not None:
             arrays = _taken_texts([columns[at] for at in places], lengths, taken)
         else:
-            arrays = _taken_rows([_joined(columns[at].chunks, columns[at].type) for at in places], taken)
+            arrays = _taken_plain([columns[at] for at in places], taken)
         found.update(zip(places, arrays, strict=True))
     return [found[at] for at in range(len(columns))]
+
+
+def _taken_plain(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[pa.Array]:
+    """Return the rows ``taken`` of columns without a dictionary."""
+    whole = [column.chunk(0) for column in columns if column.num_chunks == 1]
+    rows = iter(_taken_rows(whole, taken) if whole else ())
+    return [next(rows) if column.num_chunks == 1 else plain_values(column, taken) for column in columns]
 
 
 def _taken_rows(arrays: Sequence[pa.Array], taken: Ordinals) -> list[pa.Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,14 @@ from tamis.storage.files.column_conversion import Names, convert_array
 from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.file_source import PartSource, Stream, read_twice
 from tamis.storage.files.parquet.column_layout import Layout
-from tamis.storage.files.parquet.dictionary_texts import dictionary_values, is_dictionary_text, plain_values
+from tamis.storage.files.parquet.dictionary_texts import (
+    LARGEST_ARRAY,
+    array_cuts,
+    dictionary_values,
+    is_dictionary_text,
+    plain_pieces,
+    plain_values,
+)
 from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import DECODED_VALUES, EXCERPT_SHARE, Excerpt
@@ -142,14 +150,19 @@ class ParquetPart:
         for chunk in self._chunks(leaves, blocks, looked, chosen=rows is not None):
             if rows is None:
                 runs = [(int(self._starts[b]), int(self._starts[b + 1])) for b in chunk]
-                yield Piece(chunk[0], runs, self._decode(leaves, chunk))
+                first = 0
+                for batch in self._decode_all(leaves, chunk):
+                    yield Piece(chunk[0], runs_within(runs, first, first + len(batch)), batch)
+                    first += len(batch)
                 continue
             found = rows[cuts[chunk[0]] : cuts[chunk[-1] + 1]]
             if len(found) != int(hits[chunk].sum()):  # rows of other blocks, too
                 found = np.concatenate([rows[cuts[b] : cuts[b + 1]] for b in chunk])
             skipped = self._starts[chunk] + self._rows[chunk] - np.cumsum(self._rows[chunk])
             taken = found - np.repeat(skipped, hits[chunk])
-            yield Piece(chunk[0], found, self._chosen(leaves, chunk, taken))
+            parts = self._array_count(leaves, chunk, len(found))
+            for some, places in zip(np.array_split(found, parts), np.array_split(taken, parts), strict=True):
+                yield Piece(chunk[0], some, self._chosen(leaves, chunk, places))
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         leaves = self._layout.select(columns)
@@ -234,27 +247,53 @@ class ParquetPart:
     def _from_pages(self, plan: Excerpt, fetched: Sequence[Octets]) -> list[pa.Array] | None:
         return plan.decode(fetched)
 
-    def _decode(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals | None = None) -> pa.RecordBatch:
-        """Decode the columns of these leaves in the part's own types: all rows, or those ``taken``.
+    def _array_count(self, leaves: Sequence[int], blocks: list[int], rows: int) -> int:
+        """Return in how many parts to read so many rows of ``blocks``, so that each column's fit into one array."""
+        largest = max((self._pages.chunk(b, at).inflated for b in blocks for at in leaves), default=0)
+        expected = largest * rows // max(int(self._rows[blocks].sum()), 1)
+        return 1 + 2 * expected // LARGEST_ARRAY  # twice as many as needed, as rows differ in length
+
+    def _decode(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals) -> pa.RecordBatch:
+        """Decode the rows ``taken`` of these leaves in the part's own types.
 
         Texts that the file holds as dictionaries stay so.
         """
         length = int(self._rows[blocks].sum())
         if not leaves:
-            return _no_columns(length if taken is None else len(taken))
+            return _no_columns(len(taken))
         found = read_twice(lambda: self._chunked(leaves, blocks, length, taken), self._source)
+        return self._converted(leaves, blocks, found)
+
+    def _decode_all(self, leaves: Sequence[int], blocks: list[int]) -> Iterator[pa.RecordBatch]:
+        """Decode all rows as ``_decode`` does: in one batch, or in several if a column does not fit into one array."""
+        length = int(self._rows[blocks].sum())
+        if not leaves:
+            yield _no_columns(length)
+            return
+        found = read_twice(lambda: self._chunked(leaves, blocks, length, None), self._source)
+        cuts = array_cuts(found, length)
+        for first, end in pairwise(cuts):
+            arrays = found if len(cuts) == 2 else [_slice_of(column, first, end) for column in found]
+            yield self._converted(leaves, blocks, arrays)
+
+    def _converted(self, leaves: Sequence[int], blocks: list[int], found: Sequence[pa.Array]) -> pa.RecordBatch:
         tops = self._layout.tops(leaves)
         with self._stream.decoding(f"blocks {blocks}"):
             arrays = [a if self._stays_encoded(i, a) else self._typed(i, a) for i, a in zip(tops, found, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
 
-    def _chunked(self, leaves: Sequence[int], blocks: list[int], length: int, taken: Ordinals | None) -> list[pa.Array]:
-        """Decode the whole chunks of these leaves; a few columns at a time if only few rows are ``taken``."""
+    def _chunked(
+        self, leaves: Sequence[int], blocks: list[int], length: int, taken: Ordinals | None
+    ) -> list[pa.Array | pa.ChunkedArray]:
+        """Decode the whole chunks of these leaves; a few columns at a time if only few rows are ``taken``.
+
+        If all rows are wanted, a column that does not fit into one array comes in pieces.
+        """
         few = taken is not None and len(taken) <= FEW_SHARE * length
         batches = self._layout.batches(leaves, DECODED_VALUES // max(length, 1)) if few else [list(leaves)]
         self._ranges.fetch([self._range(b, at) for b in blocks for at in leaves])
         file = self._reading(leaves, blocks)
-        found: list[pa.Array] = []
+        found: list[pa.Array | pa.ChunkedArray] = []
         try:
             for some in batches:
                 with self._stream.decoding(f"blocks {blocks}"):
@@ -266,7 +305,7 @@ class ParquetPart:
                     found += [
                         dictionary_values(column, taken)
                         if self._stays_encoded(i, column)
-                        else plain_values(column, taken)
+                        else (plain_pieces(column) if taken is None else plain_values(column, taken))
                         for i, column in zip(self._layout.tops(some), table.columns, strict=True)
                     ]
         finally:
@@ -303,6 +342,23 @@ class ParquetPart:
     def _range(self, block: int, leaf: int) -> tuple[int, int]:
         chunk = self._pages.chunk(block, leaf)
         return chunk.end - chunk.size, chunk.size
+
+
+def _slice_of(column: pa.Array | pa.ChunkedArray, first: int, end: int) -> pa.Array:
+    """Return rows that lie within one piece of the column."""
+    some = column.slice(first, end - first)
+    return some if isinstance(some, pa.Array) else next(chunk for chunk in some.chunks if len(chunk))
+
+
+def runs_within(runs: Sequence[tuple[int, int]], first: int, end: int) -> list[tuple[int, int]]:
+    """Return the runs of the rows ``first`` to ``end`` (exclusive), counted over all rows of ``runs``."""
+    found, at = [], 0
+    for start, stop in runs:
+        a, z = max(first - at, 0), min(end - at, stop - start)
+        if a < z:
+            found.append((start + a, start + z))
+        at += stop - start
+    return found or [(runs[0][0], runs[0][0])]
 
 
 def _no_columns(length: int) -> pa.RecordBatch:
