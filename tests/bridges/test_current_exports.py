@@ -91,7 +91,7 @@ def test_vacuum_leaves_what_exports_need(tmp_path: Path, properties: dict[str, s
     assert table.verify().ok
 
 
-def test_pyiceberg_takes_null_as_a_map_of_structs_for_an_empty_map(tmp_path: Path) -> None:
+def test_pyiceberg_reads_a_null_map_of_structs_as_an_empty_map(tmp_path: Path) -> None:
     """As docs/exporting.md says; the file itself has NULL."""
     table = tamis.create(tmp_path, "k BIGINT, m MAP<STRING, STRUCT<x: INT>>")
     table.append(pa.Table.from_pylist([{"k": 1, "m": None}], schema=table.schema))

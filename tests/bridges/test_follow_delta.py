@@ -190,16 +190,17 @@ def test_a_renamed_partition_column_follows(tmp_path: Path) -> None:
         table.sync()
 
 
-@pytest.mark.parametrize("kind", ["string", "long"])
+@pytest.mark.parametrize("kind", ["string", "long", "char(3)"])
 def test_a_void_column_that_gets_a_type_follows(tmp_path: Path, kind: str) -> None:
     """No file holds a column of VOID, so that it is the same column."""
-    folder, value = tmp_path / "source", "x" if kind == "string" else 7
+    folder, value = tmp_path / "source", 7 if kind == "long" else "xyz"
+    said = {"__CHAR_VARCHAR_TYPE_STRING": kind} if kind == "char(3)" else {}
     columns = [logs.field("k", "long"), logs.field("v", "void")]
     first = logs.add(folder, "a.parquet", pa.table({"k": [1]}), {})
     logs.commit(folder, 0, [{"protocol": logs.PROTOCOL}, {"metaData": logs.metadata(columns)}, first])
     table = tamis.adopt(folder, tmp_path / "t", follow=True)
     assert isinstance(table, tamis.Table)
-    typed = logs.metadata([logs.field("k", "long"), logs.field("v", kind)])
+    typed = logs.metadata([logs.field("k", "long"), logs.field("v", "string" if said else kind, **said)])
     second = logs.add(folder, "b.parquet", pa.table({"k": [2], "v": [value]}), {})
     logs.commit(folder, 1, [{"metaData": typed}, second])
     table.sync()

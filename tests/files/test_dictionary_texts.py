@@ -168,7 +168,7 @@ def test_a_dictionary_of_another_block_is_damage(monkeypatch: pytest.MonkeyPatch
     """Its bytes have a sound checksum, but fewer values than the pages refer to."""
     original = Excerpt.decode
 
-    def swapped(self: Excerpt, fetched: list[Any]) -> list[pa.Array]:
+    def swapped(self: Excerpt, fetched: list[Any]) -> list[pa.Array] | None:
         (first, *_), (second, *_) = self._tables[0].columns[0].groups[:2]
         fetched = list(fetched)
         fetched[first] = fetched[second]
@@ -182,7 +182,7 @@ def test_a_dictionary_of_another_block_is_damage(monkeypatch: pytest.MonkeyPatch
 def test_a_flipped_bit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Excerpt.decode
 
-    def flipped(self: Excerpt, fetched: list[Any]) -> list[pa.Array]:
+    def flipped(self: Excerpt, fetched: list[Any]) -> list[pa.Array] | None:
         return original(self, [bytes(f[:-3]) + bytes([f[-3] ^ 1]) + bytes(f[-2:]) for f in fetched])
 
     monkeypatch.setattr(Excerpt, "decode", flipped)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.storage.files.parquet import dictionary_texts, parquet_part
-from tamis.storage.files.parquet.dictionary_texts import array_cuts, plain_pieces
-from tamis.storage.files.parquet.parquet_part import runs_within
+from tamis.core.types import dictionary_arrays
+from tamis.core.types.dictionary_arrays import joined_arrays, plain_array
+from tamis.engine.part_reader import lazy_reader, read_columns
+from tamis.storage.files.parquet import array_pieces, dictionary_texts, parquet_part
+from tamis.storage.files.parquet.array_pieces import array_cuts, runs_within
 from tamis.storage.files.parquet.view_types import without_views
 
 ROWS = 700
@@ -30,74 +34,137 @@ def table(rows: int, base: str) -> pa.Table:
             "id": pa.array(ids, pa.int64()),
             "body": [None if i % 97 == 3 else f"{i}:{base}" for i in ids],
             "tag": [("a", "b", None)[i // 50 % 3] for i in ids],
+            "kind": pa.array([(b"long" * 20, b"b")[i // 70 % 2] for i in ids], pa.binary()),
             "s": [{"x": i, "y": f"{i}{base}"} for i in ids],
         }
     )
 
 
+LIMIT = 10_000
+
+
 def in_pieces(data: pa.Table) -> pa.Table:
-    """Each column in pieces that end elsewhere than those of the column before."""
+    """Each column without nesting in pieces that end elsewhere than those of the column before."""
     columns = []
     for at, column in enumerate(data.columns):
         ends = sorted({0, *range(7 + at, len(column), 101 + at), len(column)})
-        columns.append(pa.chunked_array([c for a, z in pairwise(ends) for c in column.slice(a, z - a).chunks]))
+        cut = [c for a, z in pairwise(ends) for c in column.slice(a, z - a).chunks]
+        columns.append(column if pa.types.is_nested(column.type) else pa.chunked_array(cut))
     return pa.table(columns, schema=data.schema)
 
 
-@pytest.mark.parametrize("lazy", ["on", "off", "auto"])
-def test_a_scan_of_columns_in_pieces(tmp_path: Path, lazy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, cut = table(ROWS, "x" * 50), list[int]()
-    (tmp_path / "source").mkdir()
-    pq.write_table(data, tmp_path / "source" / "a.parquet", row_group_size=ROWS, use_dictionary=["tag"])
-    adopted = tamis.adopt(tmp_path / "source", tmp_path / "t")
-    original, cuts_of = without_views, array_cuts
+@pytest.fixture
+def small_arrays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Arrays hold few bytes, which whatever makes one is held to; returns into how many pieces blocks were cut."""
+    cut: list[int] = []
+
+    def fitting(make: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
+        def made(*given: Any) -> pa.Array:
+            found = make(*given)
+            if not pa.types.is_nested(found.type):
+                assert found.nbytes <= LIMIT or pa.types.is_dictionary(found.type), found.nbytes
+            return found
+
+        return made
 
     def noted(columns: Any, length: int) -> list[int]:
-        cut.append(len(cuts_of(columns, length)))
-        return cuts_of(columns, length)
+        cut.append(len(array_cuts(columns, length)) - 1)
+        return array_cuts(columns, length)
 
-    monkeypatch.setattr(parquet_part, "without_views", lambda read: in_pieces(original(read)))
+    monkeypatch.setattr(parquet_part, "without_views", lambda read: in_pieces(without_views(read)))
     monkeypatch.setattr(parquet_part, "array_cuts", noted)
-    for module in (parquet_part, dictionary_texts):
-        monkeypatch.setattr(module, "LARGEST_ARRAY", 10_000)
+    for module in (dictionary_texts, array_pieces):
+        monkeypatch.setattr(module, "LARGEST_ARRAY", LIMIT)
+    monkeypatch.setattr(dictionary_arrays, "_ROUGHLY", 0)
+    monkeypatch.setattr(lazy_reader, "MOST_WAITING_BYTES", LIMIT // 4)
+    monkeypatch.setattr(dictionary_texts, "_joined", fitting(dictionary_texts._joined))
+    monkeypatch.setattr(lazy_reader, "joined_arrays", fitting(joined_arrays))
+    monkeypatch.setattr(read_columns, "plain_array", fitting(plain_array))
+    return cut
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("lazy", ["on", "off", "auto"])
+def test_a_scan_of_columns_in_pieces(tmp_path: Path, lazy: str, index: bool, request: pytest.FixtureRequest) -> None:
+    data, options = table(ROWS, "x" * 50), {"tamis.read.lazy": lazy}
+    (tmp_path / "source").mkdir()
+    pq.write_table(
+        data,
+        tmp_path / "source" / "a.parquet",
+        row_group_size=ROWS,
+        use_dictionary=["tag", "kind"],
+        write_page_index=index,
+        data_page_size=1_000,
+    )
+    adopted = tamis.adopt(tmp_path / "source", tmp_path / "t")
+    whole = {text: adopted.scan(text or None, options=options).to_arrow() for text in FILTERS}
+    cut: list[int] = request.getfixturevalue("small_arrays")
     for step in ("all", "deleted"):
         for text in FILTERS:
-            scan = adopted.scan(text or None, options={"tamis.read.lazy": lazy})
-            with monkeypatch.context() as plain:
-                plain.setattr(parquet_part, "without_views", original)
-                for module in (parquet_part, dictionary_texts):
-                    plain.setattr(module, "LARGEST_ARRAY", 2**31 - 1)
-                expected = adopted.scan(text or None, options={"tamis.read.lazy": lazy}).to_arrow()
-            assert scan.to_arrow().equals(expected), (step, text)
+            found = adopted.scan(text or None, options=options).to_arrow()
+            expected = whole[text]
+            if step == "deleted":
+                expected = expected.filter((pc.field("id") < 100) | (pc.field("id") > 300))
+            assert found.equals(expected), (step, text)
             assert len(expected) > 0
         adopted.delete("id BETWEEN 100 AND 300")
         adopted.refresh()
     assert max(cut) > 7, "columns were cut"
 
 
+def rows_of(batches: Iterable[pa.RecordBatch], name: str) -> list[tuple[int, Any]]:
+    """The ids and the first bytes of the column, without all batches in memory at once."""
+    found: list[tuple[int, Any]] = []
+    for batch in batches:
+        column = batch[name].field(0) if pa.types.is_struct(batch[name].type) else batch[name]
+        head = pc.binary_slice(column.cast(pa.binary()), 0, 8)
+        found += zip(batch["id"].to_pylist(), head.to_pylist(), strict=True)
+    return found
+
+
 @pytest.mark.merge
-def test_texts_of_more_than_two_gibibytes(tmp_path: Path) -> None:
-    rows, base = 7_500, "abcdefghij" * 30_000
-    (tmp_path / "source").mkdir()
-    schema = pa.schema([("id", pa.int64()), ("body", pa.string())])
-    with pq.ParquetWriter(tmp_path / "source" / "a.parquet", schema, use_dictionary=False, compression="zstd") as out:
-        ids = pa.array(range(rows), pa.int64())
-        pieces = [pa.array([f"{i}:{base}" for i in range(a, a + 500)]) for a in range(0, rows, 500)]
-        out.write_table(pa.table([ids, pa.chunked_array(pieces)], schema=schema))
+@pytest.mark.parametrize("kind", ["plain", "dictionary", "binary dictionary", "long dictionary", "struct"])
+def test_more_than_two_gibibytes(tmp_path: Path, kind: str) -> None:
+    count, base = (7_500, 300_000) if kind == "plain" else (45_000, 50_000)
+    if kind == "long dictionary":  # too long to be read as one
+        count, base = 32_000, 70_000
+    text: Any = b"x" * base if "binary" in kind else "x" * base
+    values: pa.DataType = pa.binary() if "binary" in kind else pa.string()
+    column = pa.struct([("y", values)]) if kind == "struct" else values
+    schema = pa.schema([("id", pa.int64()), ("body", column)])
+    source = tmp_path / "source" / "a.parquet"
+    source.parent.mkdir()
+    coded, step = kind != "plain", 500
+    packed = "NONE" if kind == "long dictionary" else "zstd"
+    with pq.ParquetWriter(source, schema, use_dictionary=coded, compression=packed) as out:
+        pieces = [pa.array([text] * step, values)] * (count // step)
+        if kind == "struct":
+            pieces = [pa.StructArray.from_arrays([piece], ["y"]) for piece in pieces]
+        if kind == "plain":
+            pieces = [pa.array([f"{i:08}{text}" for i in range(a, a + step)]) for a in range(0, count, step)]
+        out.write_table(pa.table([pa.array(range(count)), pa.chunked_array(pieces, column)], schema=schema))
     del pieces
-    assert pq.read_metadata(tmp_path / "source" / "a.parquet").num_row_groups == 1
-    adopted = tamis.adopt(tmp_path / "source", tmp_path / "t")
-    for lazy in ("on", "off"):
-        options = {"tamis.read.lazy": lazy}
-        found = adopted.scan("id IN (5, 7400)", options=options).to_arrow()
-        assert [text[:7] for text in found["body"].to_pylist()] == ["5:abcde", "7400:ab"]
-        assert adopted.scan("startswith(body, '749')", ["id"], options=options).count() == 11
-        got = 0
-        for batch in adopted.scan("length(body) > 5", options=options).to_batches():
-            for i, text in zip(batch["id"].to_pylist(), batch["body"].to_pylist(), strict=True):
-                assert text.startswith(f"{i}:abc"), i
-                got += 1
-        assert got == rows
+    assert pq.read_metadata(source).num_row_groups == 1
+
+    def head(i: int) -> bytes:
+        return f"{i:08}".encode() if kind == "plain" else b"x" * 8
+
+    adopted = tamis.adopt(source.parent, tmp_path / "t")
+    for gone in (set[int](), {5}):
+        if gone:
+            adopted.delete("id = 5")
+            adopted.refresh()
+        left = [i for i in range(count) if i not in gone]
+        for lazy in ("on", "off"):
+            options = {"tamis.read.lazy": lazy}
+            found = adopted.scan("id IN (7, 7400)", options=options).to_batches()
+            assert rows_of(found, "body") == [(7, head(7)), (7400, head(7400))]
+            found = adopted.scan("id <> 9", options=options).to_batches()
+            assert rows_of(found, "body") == [(i, head(i)) for i in left if i != 9]
+        assert rows_of(adopted.scan().to_batches(), "body") == [(i, head(i)) for i in left]
+        if kind != "struct":
+            some = adopted.scan("octet_length(body) > 5", ["id"]).to_arrow()
+            assert some["id"].to_pylist() == left
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5), st.data())
@@ -115,12 +182,14 @@ def test_runs_within(gaps: list[tuple[int, int]], data: st.DataObject) -> None:
 
 
 def test_a_dictionary_is_cut_where_its_texts_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dictionary_texts, "LARGEST_ARRAY", 1_000)
-    encoded = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100, np.int32)), pa.array(["x" * 30]))
-    cuts = array_cuts([encoded, pa.nulls(100, pa.int64())], 100)
-    assert cuts == [0, 33, 66, 99, 100]
-    assert array_cuts([pa.nulls(100, pa.int64())], 100) == [0, 100]
+    monkeypatch.setattr(array_pieces, "LARGEST_ARRAY", 1_020)
+    monkeypatch.setattr(dictionary_arrays, "_ROUGHLY", 0)
+    encoded = pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(pa.array(np.zeros(100, np.int32)), pa.array(["x" * 30]))]
+    )
+    numbers = pa.chunked_array([pa.nulls(100, pa.int8())])
+    assert array_cuts([encoded, numbers], 100) == [0, 30, 60, 90, 100]
+    assert array_cuts([numbers], 100) == [0, 100]
     assert array_cuts([], 0) == [0, 0]
-    short = pa.chunked_array([pa.array(["a"]), pa.array(["b"])])
-    assert isinstance(plain_pieces(short), pa.Array)
-    assert plain_pieces(pa.chunked_array([pa.array(["a" * 900]), pa.array(["b" * 900])])).num_chunks == 2
+    assert array_cuts([pa.chunked_array([pa.array(["a" * 900]), pa.array(["b" * 900])])], 2) == [0, 1, 2]
+    assert array_cuts([pa.chunked_array([pa.array(["a" * 90]), pa.array(["b" * 90])])], 2) == [0, 2]

@@ -189,7 +189,7 @@ def test_pages_cut_short_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that end early, or that are fewer than the footer says."""
     original = Excerpt.decode
 
-    def shortened(self: Excerpt, fetched: list[bytes]) -> list[pa.Array]:
+    def shortened(self: Excerpt, fetched: list[bytes]) -> list[pa.Array] | None:
         return original(self, [f[:40] for f in fetched])
 
     monkeypatch.setattr(Excerpt, "decode", shortened)

@@ -28,7 +28,7 @@ from tamis.bridges.sources.iceberg_columns import known_names
 from tamis.bridges.sources.iceberg_metadata import metadata_damaged
 from tamis.bridges.sources.source_changes import SourceChange
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
-from tamis.core.types import Schema
+from tamis.core.types import NULL, Schema
 from tamis.core.types.char_values import char_length
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, Source, commit, next_schema
@@ -208,7 +208,7 @@ def _check_padding(before: Schema, after: Schema, root: str) -> None:
     names = {_names(before, path): f for path, f in before.walk()}
     for path, f in after.walk():
         old = before.by_id.get(f.id) or names.get(_names(after, path), f)
-        if old.type != f.type and char_length(old.type) != char_length(f.type):
+        if old.type not in (f.type, NULL) and char_length(old.type) != char_length(f.type):
             name = ".".join(_names(after, path))
             raise InvalidInput(
                 f"Column {name!r} of the source {root} changed from {old.type} to {f.type}, "

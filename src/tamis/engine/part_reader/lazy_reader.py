@@ -23,7 +23,7 @@ from tamis.core.pruning import decide
 from tamis.core.pruning.selectivity import expected_share
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.core.types.dictionary_arrays import joined_arrays
+from tamis.core.types.dictionary_arrays import joined_arrays, written_bytes
 from tamis.engine.part_reader.evidence_cache import block_evidence
 from tamis.engine.part_reader.filter_failure import failure_error
 from tamis.engine.part_reader.filter_order import ordered_conjunction
@@ -44,7 +44,7 @@ MOST_WAITING = SIZES.waiting_rows
 """Maximum number of survivors held back so that one request fetches their followers together."""
 
 MOST_WAITING_BYTES = 2**28
-"""The same in bytes of their leaders, which must fit into one array."""
+"""Maximum bytes of their leaders, without dictionaries."""
 
 SPARSE_STRIDE, CHOSEN_STRIDE, LATER_STRIDE = 16, 4, 4
 """Strides read at once if few rows survive, if an index chose the rows, and after the first chunk."""
@@ -247,10 +247,15 @@ class _Reader:
             some = Survivors(keep)
             rows += len(keep)
             if some.count:
+                leading = some.of_columns(self._returned(arrays))
+                more = sum(map(written_bytes, leading.values()))
+                if size + more > MOST_WAITING_BYTES:  # together they might not fit into one array
+                    yield from self._followed(waiting, starts)
+                    waiting, size = [], 0
                 found.append(some.positions(piece))
-                waiting.append((some.of_columns(self._returned(arrays)), found[-1]))
-                size += sum(a.nbytes for a in waiting[-1][0].values())
-            if sum(len(p) for _, p in waiting) > MOST_WAITING or size > MOST_WAITING_BYTES:
+                waiting.append((leading, found[-1]))
+                size += more
+            if sum(len(p) for _, p in waiting) > MOST_WAITING:
                 yield from self._followed(waiting, starts)
                 waiting, size = [], 0
         yield from self._followed(waiting, starts)

@@ -40,7 +40,8 @@ def commit_replacement(store: Store, replaces: Snapshot, head: Head, manifests: 
         blind_append=False,
         head=head,
         add=manifests,
-        replace_all=len(replaces.segments) > 0,  # without, a stream reads the rows as an append
+        # if there is nothing to remove, a stream reads the rows as an append
+        replace_all=bool(len(replaces.segments) or len(replaces.index_segments)),
         operation_id=new_id(),
     )
     return commit(store, proposal)

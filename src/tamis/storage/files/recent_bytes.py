@@ -17,6 +17,9 @@ from tamis.storage.object_store.pooled_memory import writable_memory
 LIMIT = 32 * 2**20
 """Bytes that are kept of one open file; the oldest are dropped first."""
 
+_FEW = 20
+"""A share of the kept spans, one in so many, below which a search for each is cheaper than a pass over all."""
+
 Range = tuple[int, int]
 """Offset and length."""
 
@@ -124,13 +127,14 @@ class RecentBytes:
         if not held:
             return
         self.changes += 1
-        behind = not self._starts or next(iter(held)) > self._starts[-1]
-        if len(held) == 1 and not behind:
-            insort(self._starts, next(iter(held)))
+        if not self._starts or next(iter(held)) > self._starts[-1]:
+            self._starts += held
+        elif len(held) * _FEW < len(self._starts):
+            for start in held:
+                insort(self._starts, start)
         else:
             self._starts += held
-            if not behind:
-                self._starts.sort()  # merges two sorted runs
+            self._starts.sort()  # merges two sorted runs
         self._spans.update(held)
         self._order += held
         self._size += sum(map(len, held.values()))
@@ -147,7 +151,8 @@ class RecentBytes:
         while self._size > self._limit:
             gone.append(self._order.popleft())
             self._size -= len(self._spans.pop(gone[-1]))
-        if len(gone) == 1:
-            del self._starts[bisect_left(self._starts, gone[0])]
+        if len(gone) * _FEW < len(self._starts):
+            for start in gone:
+                del self._starts[bisect_left(self._starts, start)]
         else:
             self._starts = [start for start in self._starts if start in self._spans]

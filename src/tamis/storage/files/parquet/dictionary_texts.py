@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.types.dictionary_arrays import DICTIONARY_TEXT, joined_arrays, plain_array
+from tamis.core.types.dictionary_arrays import LARGEST_ARRAY, joined_arrays, plain_array, written_bytes
 from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals
 
 _LARGEST = 64 * 2**10
@@ -23,9 +23,6 @@ _LARGEST = 64 * 2**10
 From 1 MiB on, before compression, the writer ends the dictionary and stores the rest as plain texts, of which the
 library would have to make a dictionary.
 """
-
-LARGEST_ARRAY = 2**31 - 1
-"""Bytes of texts that one array holds, as its offsets have 32 bits."""
 
 
 def is_dictionary_text(field: pa.Field, chunks: Sequence[Chunk]) -> bool:
@@ -73,34 +70,12 @@ def plain_values(column: Any, taken: Ordinals | None = None) -> pa.Array:
     return _joined(found, kind)
 
 
-def plain_pieces(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Return a column's values without a dictionary: as one array, or in pieces if they may be too large for one."""
-    chunks = [plain_array(c) for c in column.chunks]
-    if len(chunks) > 1 and sum(c.nbytes for c in chunks) > LARGEST_ARRAY:
-        return pa.chunked_array(chunks)
-    return plain_values(column)
-
-
-def array_cuts(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> list[int]:
-    """Return the rows at which to cut columns of ``length`` rows so that each piece of each fits into one array.
-
-    The first is 0 and the last ``length``. A dictionary is cut where its texts, written out, might be too large.
-    """
-    cuts = {0, length}
-    for column in columns:
-        if isinstance(column, pa.ChunkedArray):
-            cuts.update(np.cumsum([len(c) for c in column.chunks]).tolist())
-        elif column.type == DICTIONARY_TEXT and length * column.dictionary.nbytes > LARGEST_ARRAY:
-            longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 1
-            cuts.update(range(0, length, max(LARGEST_ARRAY // longest, 1)))
-    return sorted(cuts) if length else [0, 0]
-
-
-def taken_columns(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[pa.Array]:
+def taken_columns(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[pa.Array] | None:
     """Return the rows ``taken`` of columns of equal length, each as ``plain_values`` does.
 
     One call of the library takes them from many columns: where few rows are taken, a call for each column costs
-    more than its values, and threads wait for each other after every call. Raises as ``plain_values``.
+    more than its values, and threads wait for each other after every call. Returns None if the values of a column
+    may not fit into one array. Raises ``pa.ArrowException`` if a number is none of its dictionary.
     """
     alike: dict[tuple[int, ...] | None, list[int]] = {}  # by the lengths of a dictionary's chunks
     for at, column in enumerate(columns):
@@ -108,19 +83,42 @@ def taken_columns(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[p
         alike.setdefault(tuple(map(len, column.chunks)) if encoded else None, []).append(at)
     found: dict[int, pa.Array] = {}
     for lengths, places in alike.items():
-        if lengths is not None:
-            arrays = _taken_texts([columns[at] for at in places], lengths, taken)
-        else:
-            arrays = _taken_plain([columns[at] for at in places], taken)
+        some = [columns[at] for at in places]
+        arrays = _taken_plain(some, taken) if lengths is None else _taken_texts(some, lengths, taken)
+        if arrays is None:
+            return None
         found.update(zip(places, arrays, strict=True))
     return [found[at] for at in range(len(columns))]
 
 
-def _taken_plain(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[pa.Array]:
+def taken_pieces(column: pa.ChunkedArray, taken: Ordinals | None) -> pa.ChunkedArray:
+    """Return a column, or its rows ``taken`` (ascending), in the pieces and with the dictionaries that it has."""
+    if taken is None:
+        return column
+    ends = np.cumsum([len(c) for c in column.chunks])
+    cuts = np.searchsorted(taken, [0, *ends]).tolist()
+    found = [
+        chunk.take(pa.array(taken[a:z] - (end - len(chunk))))
+        for chunk, (a, z), end in zip(column.chunks, pairwise(cuts), ends.tolist(), strict=True)
+        if a < z
+    ]
+    return pa.chunked_array(found, column.type)
+
+
+def _taken_plain(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[pa.Array] | None:
     """Return the rows ``taken`` of columns without a dictionary."""
     whole = [column.chunk(0) for column in columns if column.num_chunks == 1]
     rows = iter(_taken_rows(whole, taken) if whole else ())
-    return [next(rows) if column.num_chunks == 1 else plain_values(column, taken) for column in columns]
+    found = []
+    for column in columns:
+        if column.num_chunks == 1:
+            found.append(next(rows))
+            continue
+        pieces = taken_pieces(column, taken)
+        if pieces.nbytes > LARGEST_ARRAY:
+            return None
+        found.append(_joined(pieces.chunks, column.type))
+    return found
 
 
 def _taken_rows(arrays: Sequence[pa.Array], taken: Ordinals) -> list[pa.Array]:
@@ -129,8 +127,10 @@ def _taken_rows(arrays: Sequence[pa.Array], taken: Ordinals) -> list[pa.Array]:
     return columns
 
 
-def _taken_texts(columns: Sequence[pa.ChunkedArray], lengths: Sequence[int], taken: Ordinals) -> list[pa.Array]:
+def _taken_texts(columns: Sequence[pa.ChunkedArray], lengths: Sequence[int], taken: Ordinals) -> list[pa.Array] | None:
     """Return the rows ``taken`` of dictionary columns whose chunks have these ``lengths``."""
+    largest = max((c.dictionary.nbytes for column in columns for c in column.chunks), default=0)
+    exact = len(taken) * largest > LARGEST_ARRAY
     pieces: list[list[pa.Array]] = [[] for _ in columns]
     ends = np.cumsum(lengths)
     cuts = np.searchsorted(taken, [0, *ends]).tolist()
@@ -140,6 +140,8 @@ def _taken_texts(columns: Sequence[pa.ChunkedArray], lengths: Sequence[int], tak
         chunks = [column.chunk(number) for column in columns]
         first = int(ends[number]) - lengths[number]
         places = _taken_rows([chunk.indices for chunk in chunks], taken[a:z] - first)
+        if exact and any(written_bytes(c) * len(taken) > LARGEST_ARRAY * len(c) for c in chunks):
+            return None
         for piece, chunk, place in zip(pieces, chunks, places, strict=True):
             piece.append(chunk.dictionary.take(place))
     return [_joined(piece, column.type.value_type) for piece, column in zip(pieces, columns, strict=True)]

@@ -198,8 +198,8 @@ class Excerpt:
             for table in self._tables
         )
 
-    def decode(self, fetched: Sequence[Octets]) -> list[pa.Array]:
-        """Decode the columns' wanted rows, in the order of ``leaves``.
+    def decode(self, fetched: Sequence[Octets]) -> list[pa.Array] | None:
+        """Decode the columns' wanted rows, in the order of ``leaves``; None if a column may not fit into one array.
 
         Raises ``pa.ArrowException``, ``OSError`` or ``ValueError`` if the pages are not valid.
         """
@@ -211,6 +211,8 @@ class Excerpt:
             for columns, sizes in ((together, [sum(by_block)]), (apart, by_block)):
                 for some in _batches(columns, sum(sizes)):
                     arrays = taken_columns(_decoded(some, sizes, fetched), table.chosen.taken)
+                    if arrays is None:
+                        return None
                     found.update(zip((column.leaf for column in some), arrays, strict=True))
         return [found[leaf] for leaf in self.leaves]
 

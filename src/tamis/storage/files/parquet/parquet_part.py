@@ -19,14 +19,13 @@ from tamis.sizes import SIZES
 from tamis.storage.files.column_conversion import Names, convert_array
 from tamis.storage.files.corrupt_parts import corrupt_part
 from tamis.storage.files.file_source import PartSource, Stream, read_twice
+from tamis.storage.files.parquet.array_pieces import array_cuts, read_groups, runs_within
 from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.dictionary_texts import (
-    LARGEST_ARRAY,
-    array_cuts,
     dictionary_values,
     is_dictionary_text,
-    plain_pieces,
     plain_values,
+    taken_pieces,
 )
 from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
@@ -151,7 +150,7 @@ class ParquetPart:
             if rows is None:
                 runs = [(int(self._starts[b]), int(self._starts[b + 1])) for b in chunk]
                 first = 0
-                for batch in self._decode_all(leaves, chunk):
+                for batch in self._batches(leaves, chunk):
                     yield Piece(chunk[0], runs_within(runs, first, first + len(batch)), batch)
                     first += len(batch)
                 continue
@@ -160,9 +159,10 @@ class ParquetPart:
                 found = np.concatenate([rows[cuts[b] : cuts[b + 1]] for b in chunk])
             skipped = self._starts[chunk] + self._rows[chunk] - np.cumsum(self._rows[chunk])
             taken = found - np.repeat(skipped, hits[chunk])
-            parts = self._array_count(leaves, chunk, len(found))
-            for some, places in zip(np.array_split(found, parts), np.array_split(taken, parts), strict=True):
-                yield Piece(chunk[0], some, self._chosen(leaves, chunk, places))
+            first = 0
+            for batch in self._chosen(leaves, chunk, taken):
+                yield Piece(chunk[0], found[first : first + len(batch)], batch)
+                first += len(batch)
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         leaves = self._layout.select(columns)
@@ -220,26 +220,28 @@ class ParquetPart:
         if chunk:
             yield chunk
 
-    def _chosen(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals) -> pa.RecordBatch:
+    def _chosen(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals) -> Iterator[pa.RecordBatch]:
         """Read chosen rows: plain columns by pages if these are few, other columns by whole chunks."""
         plan = Excerpt.plan(
             self._pages, [at for at in leaves if self._pages.is_flat(at)], blocks, self._rows[blocks], taken
         )
-        if plan is None:
-            return self._decode(leaves, blocks, taken)
-        arrays = read_twice(lambda: self._excerpt(plan, blocks), self._source)
-        if arrays is None:
-            return self._decode(leaves, blocks, taken)
-        found = {i: self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
+        arrays = None if plan is None else read_twice(lambda: self._excerpt(plan, blocks), self._source)
+        if plan is None or arrays is None:
+            yield from self._batches(leaves, blocks, taken)
+            return
+        paged = {str(i): self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
+        names = [str(i) for i in self._layout.tops(leaves)]
         rest = sorted(set(leaves).difference(plan.leaves))
-        if rest:
-            others = self._decode(rest, blocks, taken)
-            found |= {int(name): column for name, column in zip(others.schema.names, others.columns, strict=True)}
-        tops = self._layout.tops(leaves)
-        return pa.RecordBatch.from_arrays([found[i] for i in tops], names=[str(i) for i in tops])
+        first = 0
+        for others in self._batches(rest, blocks, taken):  # of no columns if there is no rest
+            size = len(others)
+            some = paged if size == len(taken) else {name: a.slice(first, size) for name, a in paged.items()}
+            found = {**some, **dict(zip(others.schema.names, others.columns, strict=True))}
+            yield pa.RecordBatch.from_arrays([found[name] for name in names], names=names)
+            first += size
 
     def _excerpt(self, plan: Excerpt, blocks: list[int]) -> list[pa.Array] | None:
-        """Read what is planned; None if the pages are not those that were expected."""
+        """Read what is planned; None if the pages are not those that were expected, or too large for arrays."""
         fetched = self._source.get(plan.ranges)
         with self._stream.decoding(f"pages of blocks {blocks}"):
             return self._from_pages(plan, fetched)
@@ -247,67 +249,47 @@ class ParquetPart:
     def _from_pages(self, plan: Excerpt, fetched: Sequence[Octets]) -> list[pa.Array] | None:
         return plan.decode(fetched)
 
-    def _array_count(self, leaves: Sequence[int], blocks: list[int], rows: int) -> int:
-        """Return in how many parts to read so many rows of ``blocks``, so that each column's fit into one array."""
-        largest = max((self._pages.chunk(b, at).inflated for b in blocks for at in leaves), default=0)
-        expected = largest * rows // max(int(self._rows[blocks].sum()), 1)
-        return 1 + 2 * expected // LARGEST_ARRAY  # twice as many as needed, as rows differ in length
+    def _batches(
+        self, leaves: Sequence[int], blocks: list[int], taken: Ordinals | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Decode the columns of these leaves in the part's own types: all rows, or those ``taken``.
 
-    def _decode(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals) -> pa.RecordBatch:
-        """Decode the rows ``taken`` of these leaves in the part's own types.
-
-        Texts that the file holds as dictionaries stay so.
+        Yields one batch, or several if a column does not fit into one array. Texts that the file holds as dictionaries
+        stay so.
         """
         length = int(self._rows[blocks].sum())
+        count = length if taken is None else len(taken)
         if not leaves:
-            return _no_columns(len(taken))
-        found = read_twice(lambda: self._chunked(leaves, blocks, length, taken), self._source)
-        return self._converted(leaves, blocks, found)
-
-    def _decode_all(self, leaves: Sequence[int], blocks: list[int]) -> Iterator[pa.RecordBatch]:
-        """Decode all rows as ``_decode`` does: in one batch, or in several if a column does not fit into one array."""
-        length = int(self._rows[blocks].sum())
-        if not leaves:
-            yield _no_columns(length)
+            yield _no_columns(count)
             return
-        found = read_twice(lambda: self._chunked(leaves, blocks, length, None), self._source)
-        cuts = array_cuts(found, length)
-        for first, end in pairwise(cuts):
-            arrays = found if len(cuts) == 2 else [_slice_of(column, first, end) for column in found]
-            yield self._converted(leaves, blocks, arrays)
-
-    def _converted(self, leaves: Sequence[int], blocks: list[int], found: Sequence[pa.Array]) -> pa.RecordBatch:
+        columns = read_twice(lambda: self._decoded(leaves, blocks, length, taken), self._source)
         tops = self._layout.tops(leaves)
-        with self._stream.decoding(f"blocks {blocks}"):
-            arrays = [a if self._stays_encoded(i, a) else self._typed(i, a) for i, a in zip(tops, found, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
+        for first, end in pairwise(array_cuts(columns, count)):
+            with self._stream.decoding(f"blocks {blocks}"):
+                arrays = [self._array(i, c.slice(first, end - first)) for i, c in zip(tops, columns, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
 
-    def _chunked(
+    def _array(self, column_id: int, column: pa.ChunkedArray) -> pa.Array:
+        encoded = self._stays_encoded(column_id, column)
+        return dictionary_values(column) if encoded else self._typed(column_id, plain_values(column))
+
+    def _decoded(
         self, leaves: Sequence[int], blocks: list[int], length: int, taken: Ordinals | None
-    ) -> list[pa.Array | pa.ChunkedArray]:
-        """Decode the whole chunks of these leaves; a few columns at a time if only few rows are ``taken``.
-
-        If all rows are wanted, a column that does not fit into one array comes in pieces.
-        """
+    ) -> list[pa.ChunkedArray]:
+        """Decode the whole chunks of these leaves; a few columns at a time if only few rows are ``taken``."""
         few = taken is not None and len(taken) <= FEW_SHARE * length
         batches = self._layout.batches(leaves, DECODED_VALUES // max(length, 1)) if few else [list(leaves)]
         self._ranges.fetch([self._range(b, at) for b in blocks for at in leaves])
         file = self._reading(leaves, blocks)
-        found: list[pa.Array | pa.ChunkedArray] = []
+        found: list[pa.ChunkedArray] = []
         try:
             for some in batches:
                 with self._stream.decoding(f"blocks {blocks}"):
-                    read = file.reader.read_row_groups(blocks, column_indices=some, use_threads=False)
-                    table = without_views(read)
+                    table = without_views(read_groups(file, blocks, some, length))
                 if len(table) != length:
                     raise corrupt_part(self._ref, f"has blocks of {len(table)} rows where {length} were said")
                 with self._stream.decoding(f"blocks {blocks}"):
-                    found += [
-                        dictionary_values(column, taken)
-                        if self._stays_encoded(i, column)
-                        else (plain_pieces(column) if taken is None else plain_values(column, taken))
-                        for i, column in zip(self._layout.tops(some), table.columns, strict=True)
-                    ]
+                    found += [taken_pieces(column, taken) for column in table.columns]
         finally:
             self._ranges.forget()
         return found
@@ -342,23 +324,6 @@ class ParquetPart:
     def _range(self, block: int, leaf: int) -> tuple[int, int]:
         chunk = self._pages.chunk(block, leaf)
         return chunk.end - chunk.size, chunk.size
-
-
-def _slice_of(column: pa.Array | pa.ChunkedArray, first: int, end: int) -> pa.Array:
-    """Return rows that lie within one piece of the column."""
-    some = column.slice(first, end - first)
-    return some if isinstance(some, pa.Array) else next(chunk for chunk in some.chunks if len(chunk))
-
-
-def runs_within(runs: Sequence[tuple[int, int]], first: int, end: int) -> list[tuple[int, int]]:
-    """Return the runs of the rows ``first`` to ``end`` (exclusive), counted over all rows of ``runs``."""
-    found, at = [], 0
-    for start, stop in runs:
-        a, z = max(first - at, 0), min(end - at, stop - start)
-        if a < z:
-            found.append((start + a, start + z))
-        at += stop - start
-    return found or [(runs[0][0], runs[0][0])]
 
 
 def _no_columns(length: int) -> pa.RecordBatch:
