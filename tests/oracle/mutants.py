@@ -92,6 +92,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ("an excerpt counts no pages before a row's own", "(np.cumsum(rows) - rows)", "0 * rows"),
     ),
     *_mutants(
+        "storage/files/parquet/dictionary_texts.py",
+        ("texts of a later chunk are those of its first row", "chunks], taken[a:z] - first)", "chunks], 0 * taken[a:z])"),
+    ),
+    *_mutants(
         "core/stats/table_evidence.py",
         ("bounds of CHAR values are not padded", "replace(e, hi=padded_high(e.hi, length),", "replace(e,"),
     ),
@@ -164,7 +168,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "engine/part_reader/lazy_reader.py",
         ("deleted rows of whole blocks come back", "self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False)", "self._read(self._columns.ask(wanted), chunk, None, leaders=False)"),
         ("followers start anew with each piece", "            done += size\n", "            done += 0\n"),
-        ("waiting survivors are dropped", "                yield from self._followed(waiting, starts)\n                waiting = []", "                waiting = []"),
+        ("waiting survivors are dropped", "                yield from self._followed(waiting, starts)\n                waiting, size = [], 0", "                waiting, size = [], 0"),
         ("sure blocks are those that may match", "return decision.none, decision.all & ~decision.none", "return decision.none, ~decision.none"),
     ),
     *_mutants(
