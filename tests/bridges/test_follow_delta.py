@@ -192,7 +192,7 @@ def test_a_renamed_partition_column_follows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["string", "long", "char(3)"])
 def test_a_void_column_that_gets_a_type_follows(tmp_path: Path, kind: str) -> None:
-    """No file holds a column of VOID, so that it is the same column."""
+    """No file has values of VOID, so that it is the same column."""
     folder, value = tmp_path / "source", 7 if kind == "long" else "xyz"
     said = {"__CHAR_VARCHAR_TYPE_STRING": kind} if kind == "char(3)" else {}
     columns = [logs.field("k", "long"), logs.field("v", "void")]

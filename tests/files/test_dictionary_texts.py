@@ -22,8 +22,10 @@ from tamis.storage.files.parquet.dictionary_texts import (
     is_dictionary_text,
     plain_values,
     taken_columns,
+    taken_pieces,
 )
 from tamis.storage.files.parquet.page_excerpt import Excerpt
+from tamis.storage.files.parquet.view_types import without_views
 from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
 
@@ -121,7 +123,7 @@ def test_values_are_those_of_the_dictionaries(chunks: list[list[str | None]], ta
     values = [v for c in chunks for v in c]
     rows = None if taken is None else sorted(row for row in taken if row < len(values))
     for read_as in (plain_values, dictionary_values):
-        found = read_as(column, None if rows is None else np.array(rows, dtype=np.int64))
+        found = read_as(taken_pieces(column, None if rows is None else np.array(rows, dtype=np.int64)))
         assert found.type == (pa.string() if read_as is plain_values else DICTIONARY_TEXT)
         assert found.to_pylist() == (values if rows is None else [values[row] for row in rows])
 
@@ -141,7 +143,8 @@ def test_rows_of_many_columns_are_those_of_each(shapes: list[list[list[int]]], d
         columns.append(pa.chunked_array([pa.array([None if v is None else len(v) for v in values], pa.int64())]))
     rows = np.array(sorted(data.draw(st.sets(st.integers(0, max(length - 1, 0)), max_size=length))), dtype=np.int64)
     found = taken_columns(columns, rows)
-    expected = [plain_values(column, rows) for column in columns]
+    expected = [plain_values(taken_pieces(column, rows)) for column in columns]
+    assert found is not None
     assert [a.type for a in found] == [a.type for a in expected]
     assert [a.to_pylist() for a in found] == [a.to_pylist() for a in expected]
 
@@ -157,11 +160,35 @@ def test_arrays_are_joined_with_and_without_dictionaries() -> None:
 def test_a_number_outside_of_the_dictionary_is_an_error(number: int) -> None:
     wrong = pa.DictionaryArray.from_arrays(pa.array([0, number], pa.int32()), pa.array(["a", "b"]), safe=False)
     for taken in (None, np.array([1])):
-        for read_as in (plain_values, dictionary_values):
-            with pytest.raises(pa.ArrowException):
-                read_as(pa.chunked_array([wrong]), taken)
+        with pytest.raises(pa.ArrowException):
+            taken_pieces(pa.chunked_array([wrong]), taken)
+    with pytest.raises(pa.ArrowException):
+        plain_values(pa.chunked_array([wrong]))
     with pytest.raises(pa.ArrowException):
         taken_columns([pa.chunked_array([wrong])], np.array([1]))
+
+
+@pytest.mark.parametrize("rows", [None, list(range(0, STARTS[3], 3))])
+def test_a_number_outside_of_the_dictionary_is_read_once_more(
+    rows: list[int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an answer of the store that was wrong: the second decoding is sound."""
+    decoded: list[int] = []
+
+    def wrong_once(table: pa.Table) -> pa.Table:
+        decoded.append(len(table))
+        if len(decoded) > 1:
+            return without_views(table)
+        at = table.column_names.index("t")
+        chunks = [
+            pa.DictionaryArray.from_arrays(c.indices, c.dictionary[:-1], safe=False) for c in table.column(at).chunks
+        ]
+        return table.set_column(at, table.field(at), pa.chunked_array(chunks))
+
+    expected = read([f.id for f in SCHEMA], rows)
+    monkeypatch.setattr(parquet_part, "without_views", wrong_once)
+    assert read([f.id for f in SCHEMA], rows).equals(expected)
+    assert len(decoded) > 1
 
 
 def test_a_dictionary_of_another_block_is_damage(monkeypatch: pytest.MonkeyPatch) -> None:

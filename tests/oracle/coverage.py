@@ -215,10 +215,10 @@ def watch() -> None:
     setattr(ReadAhead, "has_room", has_room)  # noqa: B010
 
 
-def plain(column: Any, taken: Any = None) -> Any:
+def plain(column: Any) -> Any:
     """Counts what it does with dictionaries."""
     _placed[DICTIONARIES] += pa.types.is_dictionary(column.type)
-    return plain_values(column, taken)
+    return plain_values(column)
 
 
 def plain_columns(columns: Any, taken: Any) -> Any:
@@ -227,9 +227,9 @@ def plain_columns(columns: Any, taken: Any) -> Any:
     return taken_columns(columns, taken)
 
 
-def encoded(column: Any, taken: Any = None) -> Any:
+def encoded(column: Any) -> Any:
     _placed[DICTIONARIES] += 1
-    return dictionary_values(column, taken)
+    return dictionary_values(column)
 
 
 def by_dictionary(*about: Any) -> Any:

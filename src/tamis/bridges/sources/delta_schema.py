@@ -236,7 +236,7 @@ def _numbered(f: Field, before: Siblings) -> Field:
 
 def _reads_as(old: DataType, new: DataType) -> bool:
     """Return whether files of ``old`` can be read as ``new``, so that both are one column."""
-    if old == NULL:  # no file has values of it: adoption refuses one that has
+    if old == NULL:  # Parquet cannot hold VOID, so that no file has values of it
         return True
     if isinstance(old, String) and isinstance(new, String):  # CHAR, VARCHAR and STRING are one type in files
         return old.collation == new.collation

@@ -10,11 +10,8 @@ import pyarrow.compute as pc
 DICTIONARY_TEXT = pa.dictionary(pa.int32(), pa.string())
 """The Arrow type of texts that have a dictionary."""
 
-
 LARGEST_ARRAY = 2**31 - 1
-"""Bytes of texts that one array holds, as its offsets have 32 bits."""
-_ROUGHLY = 2**20
-"""Bytes up to which a rough bound will do."""
+"""Maximum bytes of text in one array, whose offsets have 32 bits."""
 
 
 def plain_array(array: pa.Array) -> pa.Array:
@@ -31,13 +28,26 @@ def joined_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays([plain_array(a) for a in arrays])
 
 
-def written_bytes(array: pa.Array) -> int:
-    """Return the most bytes that the values of ``array`` take without a dictionary."""
-    if not pa.types.is_dictionary(array.type):
-        return int(array.nbytes)
-    dictionary = array.dictionary
-    bound = len(array) * int(dictionary.nbytes)
-    if bound <= _ROUGHLY or not (pa.types.is_string(dictionary.type) or pa.types.is_binary(dictionary.type)):
-        return bound
-    longest = pc.max(pc.binary_length(dictionary)).as_py() or 0
-    return len(array) * (longest + 4)  # and an offset
+def longest_value(dictionary: pa.Array) -> int:
+    """Return the most bytes of a value of a dictionary, with its offset."""
+    if pa.types.is_string(dictionary.type) or pa.types.is_binary(dictionary.type):
+        return (pc.max(pc.binary_length(dictionary)).as_py() or 0) + 4
+    return int(dictionary.nbytes)
+
+
+def bytes_without_dictionary(array: pa.Array, enough: int) -> int:
+    """Return an upper bound of the bytes of the values as a plain array, which is rough up to ``enough``."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        bound = len(array) * int(array.dictionary.nbytes)
+        return bound if bound <= enough else len(array) * longest_value(array.dictionary)
+    if pa.types.is_struct(kind) and _has_dictionary(kind):
+        return sum(bytes_without_dictionary(child, enough) for child in array.flatten())
+    if pa.types.is_list(kind) and _has_dictionary(kind):
+        return bytes_without_dictionary(array.flatten(), enough) + 4 * len(array)
+    return int(array.nbytes)
+
+
+def _has_dictionary(kind: pa.DataType) -> bool:
+    inner = [kind.field(at).type for at in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    return pa.types.is_dictionary(kind) or any(map(_has_dictionary, inner))

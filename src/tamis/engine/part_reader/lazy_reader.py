@@ -23,7 +23,7 @@ from tamis.core.pruning import decide
 from tamis.core.pruning.selectivity import expected_share
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.core.types.dictionary_arrays import joined_arrays, written_bytes
+from tamis.core.types.dictionary_arrays import bytes_without_dictionary, joined_arrays
 from tamis.engine.part_reader.evidence_cache import block_evidence
 from tamis.engine.part_reader.filter_failure import failure_error
 from tamis.engine.part_reader.filter_order import ordered_conjunction
@@ -248,7 +248,7 @@ class _Reader:
             rows += len(keep)
             if some.count:
                 leading = some.of_columns(self._returned(arrays))
-                more = sum(map(written_bytes, leading.values()))
+                more = sum(bytes_without_dictionary(a, MOST_WAITING_BYTES) for a in leading.values())
                 if size + more > MOST_WAITING_BYTES:  # together they might not fit into one array
                     yield from self._followed(waiting, starts)
                     waiting, size = [], 0

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.types.dictionary_arrays import LARGEST_ARRAY, joined_arrays, plain_array, written_bytes
+from tamis.core.types.dictionary_arrays import LARGEST_ARRAY, joined_arrays, longest_value, plain_array
 from tamis.storage.files.parquet.page_offsets import Chunk, Ordinals
 
 _LARGEST = 64 * 2**10
@@ -35,43 +34,22 @@ def is_dictionary_text(field: pa.Field, chunks: Sequence[Chunk]) -> bool:
     return all(c.dictionary >= 0 and c.begin - c.dictionary <= _LARGEST for c in chunks)
 
 
-def dictionary_values(column: pa.ChunkedArray, taken: Ordinals | None = None) -> pa.DictionaryArray:
-    """Return a column's values, or those of the rows ``taken`` (ascending), as one array with one dictionary.
-
-    Raises ``pa.ArrowInvalid`` if a number is none of its dictionary.
-    """
-    for chunk in column.chunks:
-        ends = pc.min_max(chunk.indices)
-        if ends["min"].is_valid and not 0 <= ends["min"].as_py() <= ends["max"].as_py() < len(chunk.dictionary):
-            raise pa.ArrowInvalid(f"a value has a number that its dictionary of {len(chunk.dictionary)} lacks")
-    array = column.unify_dictionaries().combine_chunks()
-    return array if taken is None else array.take(pa.array(taken))
+def dictionary_values(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column's values as one array with one dictionary."""
+    return column.unify_dictionaries().combine_chunks()
 
 
-def plain_values(column: Any, taken: Ordinals | None = None) -> pa.Array:
-    """Return a column's values, or those of the rows ``taken`` (ascending), as one array without a dictionary.
+def plain_values(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column's values as one array without a dictionary.
 
     Raises ``pa.ArrowException`` if a number is none of its dictionary, or if the values do not fit into one array.
     """
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    encoded = pa.types.is_dictionary(column.type)
-    kind = column.type.value_type if encoded else column.type
-    if taken is None:
-        return _joined([plain_array(c) for c in chunks], kind)
-    if len(chunks) == 1 and not encoded:
-        return chunks[0].take(pa.array(taken))
-    ends = np.cumsum([len(c) for c in chunks])
-    cuts = np.searchsorted(taken, [0, *ends]).tolist()
-    found = []
-    for chunk, (a, z), end in zip(chunks, pairwise(cuts), ends.tolist(), strict=True):
-        if a < z:
-            places = pa.array(taken[a:z] - (end - len(chunk)))
-            found.append(chunk.dictionary.take(chunk.indices.take(places)) if encoded else chunk.take(places))
-    return _joined(found, kind)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return _joined([plain_array(c) for c in column.chunks], kind)
 
 
 def taken_columns(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[pa.Array] | None:
-    """Return the rows ``taken`` of columns of equal length, each as ``plain_values`` does.
+    """Return the rows ``taken`` (ascending) of columns of equal length, each as one array without a dictionary.
 
     One call of the library takes them from many columns: where few rows are taken, a call for each column costs
     more than its values, and threads wait for each other after every call. Returns None if the values of a column
@@ -92,7 +70,12 @@ def taken_columns(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[p
 
 
 def taken_pieces(column: pa.ChunkedArray, taken: Ordinals | None) -> pa.ChunkedArray:
-    """Return a column, or its rows ``taken`` (ascending), in the pieces and with the dictionaries that it has."""
+    """Return a column, or its rows ``taken`` (ascending), in the pieces and with the dictionaries that it has.
+
+    Raises ``pa.ArrowInvalid`` if a number is none of its dictionary, which the library does not check.
+    """
+    if pa.types.is_dictionary(column.type):
+        _check_numbers(column)
     if taken is None:
         return column
     ends = np.cumsum([len(c) for c in column.chunks])
@@ -103,6 +86,13 @@ def taken_pieces(column: pa.ChunkedArray, taken: Ordinals | None) -> pa.ChunkedA
         if a < z
     ]
     return pa.chunked_array(found, column.type)
+
+
+def _check_numbers(column: pa.ChunkedArray) -> None:
+    for chunk in column.chunks:
+        ends = pc.min_max(chunk.indices)
+        if ends["min"].is_valid and not 0 <= ends["min"].as_py() <= ends["max"].as_py() < len(chunk.dictionary):
+            raise pa.ArrowInvalid(f"a value has a number that its dictionary of {len(chunk.dictionary)} lacks")
 
 
 def _taken_plain(columns: Sequence[pa.ChunkedArray], taken: Ordinals) -> list[pa.Array] | None:
@@ -140,7 +130,7 @@ def _taken_texts(columns: Sequence[pa.ChunkedArray], lengths: Sequence[int], tak
         chunks = [column.chunk(number) for column in columns]
         first = int(ends[number]) - lengths[number]
         places = _taken_rows([chunk.indices for chunk in chunks], taken[a:z] - first)
-        if exact and any(written_bytes(c) * len(taken) > LARGEST_ARRAY * len(c) for c in chunks):
+        if exact and any(len(taken) * longest_value(c.dictionary) > LARGEST_ARRAY for c in chunks):
             return None
         for piece, chunk, place in zip(pieces, chunks, places, strict=True):
             piece.append(chunk.dictionary.take(place))

@@ -229,7 +229,8 @@ class ParquetPart:
         if plan is None or arrays is None:
             yield from self._batches(leaves, blocks, taken)
             return
-        paged = {str(i): self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
+        with self._stream.decoding(f"pages of blocks {blocks}"):
+            paged = {str(i): self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
         names = [str(i) for i in self._layout.tops(leaves)]
         rest = sorted(set(leaves).difference(plan.leaves))
         first = 0
@@ -267,6 +268,8 @@ class ParquetPart:
         for first, end in pairwise(array_cuts(columns, count)):
             with self._stream.decoding(f"blocks {blocks}"):
                 arrays = [self._array(i, c.slice(first, end - first)) for i, c in zip(tops, columns, strict=True)]
+            if end == count:
+                columns = []  # not to hold them beside the last batch
             yield pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
 
     def _array(self, column_id: int, column: pa.ChunkedArray) -> pa.Array:
