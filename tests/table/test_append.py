@@ -257,20 +257,25 @@ def test_a_first_append_whose_files_a_vacuum_removed_is_refused(
     assert tamis.open(tmp_path).scan().to_arrow().equals(TABLE.slice(1))
 
 
-def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def race_an_append(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let another writer append just before the next overwrite commits."""
     from tamis.engine.operations import overwrite as function
 
     module = sys.modules[function.__module__]
-    table = tamis.create(tmp_path)
-    table.append(TABLE)
     real = module.commit_indexed
 
     def racing(*arguments: Any, **named: Any) -> Any:
         monkeypatch.setattr(module, "commit_indexed", real)
-        tamis.open(tmp_path).append(TABLE)
+        tamis.open(folder).append(TABLE)
         return real(*arguments, **named)
 
     monkeypatch.setattr(module, "commit_indexed", racing)
+
+
+def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tamis.create(tmp_path)
+    table.append(TABLE)
+    race_an_append(tmp_path, monkeypatch)
     with pytest.raises(Conflict):
         table.overwrite(TABLE.slice(0, 1), "id = 3")
     assert tamis.open(tmp_path).scan().count() == 6
@@ -279,18 +284,8 @@ def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path: Path, monkeyp
 
 def test_an_overwrite_of_an_empty_table_takes_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream reads its commit as an append; rows that others add meanwhile are not lost."""
-    from tamis.engine.operations import overwrite as function
-
-    module = sys.modules[function.__module__]
     table = tamis.create(tmp_path)
-    real = module.commit_indexed
-
-    def racing(*arguments: Any, **named: Any) -> Any:
-        monkeypatch.setattr(module, "commit_indexed", real)
-        tamis.open(tmp_path).append(TABLE)
-        return real(*arguments, **named)
-
-    monkeypatch.setattr(module, "commit_indexed", racing)
+    race_an_append(tmp_path, monkeypatch)
     with pytest.raises(Conflict):
         table.overwrite(TABLE.slice(0, 1))
     assert tamis.open(tmp_path).scan().count() == 3

@@ -36,7 +36,10 @@ def longest_value(dictionary: pa.Array) -> int:
 
 
 def bytes_without_dictionary(array: pa.Array, enough: int) -> int:
-    """Return an upper bound of the bytes of the values as a plain array, which is rough up to ``enough``."""
+    """Return an upper bound of the bytes that the values take as a plain array.
+
+    A dictionary whose rough bound is at most ``enough`` is not looked into.
+    """
     kind = array.type
     if pa.types.is_dictionary(kind):
         bound = len(array) * int(array.dictionary.nbytes)

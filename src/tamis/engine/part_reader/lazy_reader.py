@@ -44,7 +44,9 @@ MOST_WAITING = SIZES.waiting_rows
 """Maximum number of survivors held back so that one request fetches their followers together."""
 
 MOST_WAITING_BYTES = 2**28
-"""Maximum bytes of their leaders, without dictionaries."""
+"""Maximum bytes of their leaders as plain arrays, unless one piece has more."""
+_ROUGH_BYTES = 2**20
+"""Bytes of a column up to which a rough bound will do: bounds are added up."""
 
 SPARSE_STRIDE, CHOSEN_STRIDE, LATER_STRIDE = 16, 4, 4
 """Strides read at once if few rows survive, if an index chose the rows, and after the first chunk."""
@@ -248,7 +250,7 @@ class _Reader:
             rows += len(keep)
             if some.count:
                 leading = some.of_columns(self._returned(arrays))
-                more = sum(bytes_without_dictionary(a, MOST_WAITING_BYTES) for a in leading.values())
+                more = sum(bytes_without_dictionary(a, _ROUGH_BYTES) for a in leading.values())
                 if size + more > MOST_WAITING_BYTES:  # together they might not fit into one array
                     yield from self._followed(waiting, starts)
                     waiting, size = [], 0
