@@ -38,9 +38,9 @@ def keep_pieces(
     return table
 
 
-def write_plain(rows: pa.Table, path: Path) -> None:
-    """Write a Parquet file for Spark to read, with the page indexes that Spark's own files have."""
-    pq.write_table(rows, path, compression="zstd", write_page_index=True)
+def write_plain(rows: pa.Table, path: Path, *, page_index: bool = True) -> None:
+    """Write a Parquet file for Spark to read, with the page indexes that Spark's own files have unless ``page_index`` is false."""
+    pq.write_table(rows, path, compression="zstd", write_page_index=page_index)
 
 
 def sums(queries: Mapping[str, Any]) -> list[Figure]:

@@ -2,15 +2,18 @@
 
 Four layouts: tables of the three formats, and a table adopted from Parquet files that Spark cut. DataFusion reads the files that Spark cut, the Parquet table's own, and files
 that pyarrow cut: the first two are the same files that Tamis reads. The busy core is a process that only counts; each candidate runs with it and without it in every round.
+So does a control that has no lock to wait for: two threads that only hash. How many cores a candidate keeps busy on the quiet machine decides what it loses.
 """
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -36,6 +39,7 @@ GOALS = {
     "16": {"adopted": 0.6, "parquet": 0.6, "vortex": 0.7, "orc": 0.6},
     "all": {"adopted": 0.3, "parquet": 0.3, "vortex": 0.4, "orc": 0.3},
 }
+CONTROL, HASHED_BYTES = "two threads that hash", 100 << 20
 BUSY_GOAL = 1.1
 """How much more than DataFusion a scan may lose beside a busy core."""
 
@@ -59,6 +63,10 @@ def main() -> None:
             }
             taken = detail[label] = quiet_and_busy(work)
             figures += compared(label, taken)
+            for name, side in taken.items():
+                figures += cores_and_loss(f"SELECT {label}, {FILES} files, {name}", side)
+        taken = detail["control"] = quiet_and_busy({CONTROL: hashed})
+        figures += cores_and_loss(CONTROL, taken[CONTROL])
     record("lazy_files", figures, detail)
 
 
@@ -110,6 +118,14 @@ def quiet_and_busy(work: dict[str, Callable[[], Any]]) -> dict[str, Any]:
     return {name: {load: summary_of(times) for load, times in loads.items()} for name, loads in taken.items()}
 
 
+def hashed() -> int:
+    """Hash in two threads, which hold Python's lock for none of it; the number of bytes."""
+    data = bytes(HASHED_BYTES)
+    with ThreadPoolExecutor(2) as threads:
+        sizes = [thread.result().digest_size for thread in [threads.submit(hashlib.sha256, data) for _ in range(2)]]
+    return len(data) * len(sizes)
+
+
 def timed_once(run: Callable[[], Any]) -> tuple[float, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     run()
@@ -135,6 +151,15 @@ def compared(label: str, taken: dict[str, Any]) -> list[Figure]:
             ),
         ]
     return figures
+
+
+def cores_and_loss(title: str, side: dict[str, Any]) -> list[Figure]:
+    """How many cores a candidate keeps busy on the quiet machine, and how much longer it takes beside the busy core."""
+    quiet = side["quiet"]
+    return [
+        Figure(f"{title}: cores in use", quiet["cpu"] / quiet["median"], "cores"),
+        Figure(f"{title}: time beside a busy core / alone", side["busy"]["median"] / quiet["median"], "×"),
+    ]
 
 
 if __name__ == "__main__":

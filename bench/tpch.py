@@ -1,6 +1,8 @@
 """TPC-H, all 22 queries through Spark: tamis (orders and lineitem clustered by date, indexes on keys) against Spark over Parquet files sorted alike.
 
-``tpchgen-cli`` makes the data; ``BENCH_SCALE`` is the scale factor (1; 0.01 in a quick run), ``BENCH_QUERIES`` chooses some (numbers, commas between). Both sides run in one
+The Parquet files have page indexes, as Spark's own have. A third side reads the same files without them, to tell what they are worth.
+
+``tpchgen-cli`` makes the data; ``BENCH_SCALE`` is the scale factor (1; 0.01 in a quick run), ``BENCH_QUERIES`` chooses some (numbers, commas between). All sides run in one
 application and in turn, each in a session in which the tables have their plain names (a current namespace; views), and give the same rows.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import sysconfig
@@ -19,7 +22,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import tamis
-from bench.both_sides import keep_sorted, sums
+from bench.both_sides import keep_sorted, sums, write_plain
 from bench.report import Figure, in_turn, quick, record, rounds, spark_session, workplace
 from bench.tpch_queries import QUERIES
 
@@ -39,22 +42,26 @@ def generated(folder: Path, scale: str) -> Path:
 
 
 def build(source: Path, folder: Path) -> None:
-    """``lake/db/<table>``, and the same rows in the same order in ``plain/<table>``; the larger ones in several loads and files."""
+    """``lake/db/<table>``, and the same rows in the same order in ``plain/<table>`` and ``bare/<table>``; the larger ones in several loads and files."""
     for path in sorted(source.rglob("*.parquet")):
         name = path.stem
         table = keep_sorted(folder, "db", name, pq.read_table(path), SORTED.get(name), LOADS)
         for column in INDEXED.get(name, ()):
             table.create_index(f"by_{column}", [column])
+        (folder / "bare" / name).mkdir(parents=True)
+        for file in (folder / "plain" / name).iterdir():
+            write_plain(pq.read_table(file), folder / "bare" / name / file.name, page_index=False)
 
 
 def sessions(spark: Any, folder: Path) -> dict[str, Any]:
     """A session for each side, in which the tables are known by their plain names."""
-    ours, theirs = spark.newSession(), spark.newSession()
+    ours, theirs, bare = spark.newSession(), spark.newSession(), spark.newSession()
     tamis.attach(ours, "tpch", folder / "lake")
     ours.sql("USE tpch.db")
-    for name in (p.name for p in (folder / "plain").iterdir()):
-        theirs.read.parquet(str(folder / "plain" / name)).createOrReplaceTempView(name)
-    return {"spark": theirs, "tamis": ours}
+    for session, files in ((theirs, folder / "plain"), (bare, folder / "bare")):
+        for table in files.iterdir():
+            session.read.parquet(str(table)).createOrReplaceTempView(table.name)
+    return {"spark": theirs, "tamis": ours, "bare": bare}
 
 
 def answered(session: Any, number: int) -> list[tuple[Any, ...]]:
@@ -89,16 +96,29 @@ def main() -> None:
         detail: dict[str, Any] = {}
         for number in chosen:
             answers = {side: answered(session, number) for side, session in sides.items()}
-            if not same(answers["tamis"], answers["spark"]):
-                raise SystemExit(f"Query {number} gives other rows than Spark over Parquet.")
+            for side in ("tamis", "bare"):
+                if not same(answers[side], answers["spark"]):
+                    raise SystemExit(f"Query {number} gives other rows in {side!r} than Spark over Parquet.")
             work = {side: partial(_again, session, number) for side, session in sides.items()}
             seconds = in_turn(rounds(), **work)
             ratio = seconds["tamis"]["median"] / seconds["spark"]["median"]
-            detail[f"q{number}"] = {"ratio": round(ratio, 3), "rows": len(answers["spark"]), "seconds": seconds}
-            print(f"  q{number}: {ratio:.2f} ×", flush=True)
+            indexes = seconds["spark"]["median"] / seconds["bare"]["median"]
+            detail[f"q{number}"] = {
+                "ratio": round(ratio, 3),
+                "page_indexes": round(indexes, 3),
+                "rows": len(answers["spark"]),
+                "seconds": seconds,
+            }
+            print(f"  q{number}: {ratio:.2f} ×, page indexes {indexes:.2f} ×", flush=True)
     each = [found["ratio"] for found in detail.values()]
+    indexes_each = [found["page_indexes"] for found in detail.values()]
     figures = [
-        Figure("geometric mean: tamis / Spark Parquet", math.exp(sum(map(math.log, each)) / len(each)), "×", WHOLE),
+        Figure("geometric mean: tamis / Spark Parquet", statistics.geometric_mean(each), "×", WHOLE),
+        Figure(
+            "geometric mean: Spark Parquet with page indexes / without",
+            statistics.geometric_mean(indexes_each),
+            "×",
+        ),
         Figure("the slowest query: tamis / Spark Parquet", max(each), "×", EACH),
         *sums(detail),
     ]
