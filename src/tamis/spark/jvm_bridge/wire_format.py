@@ -13,8 +13,8 @@ A Py4J call costs more than most of its content, so lists, trees and tasks cross
 2. *Words*: separated by NUL (``words_text``). ``ScanAnswers.estimate``: bytes, rows, and six for each column
    (``scan_estimates``). ``TamisBytes.made``: kind, name, description and value of each metric;
    ``ScanAnswers.install``: the first three. ``Partitions.filters``: filters in prefix order (``parquet_filter``).
-   ``JoinPlanning`` asks whether keys are selective with column, the other scan's key and its column, and for a scan
-   that reads by keys with the number of keys, a space and the column.
+   ``JoinPlanning`` asks whether keys are selective with column, the other scan's key and its column, or with the
+   column alone; ``RuntimeFiltering`` for a scan that reads by keys with the number of keys, a space and the column.
 3. *Packed tasks*, big-endian as Java's ``DataInputStream`` reads them (``JAVA_INT``, ``JAVA_LONGS``).
    ``Partitions.python``: number of tasks; length and bytes of each. ``Partitions.files``: number of tasks; for each the
    number of files; for each file length and bytes of its URL, file size, start and length of the range.

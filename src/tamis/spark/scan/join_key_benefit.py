@@ -46,9 +46,17 @@ def beneficial_columns(plan: Plan, snapshot: Snapshot, selected: Schema, *, size
         tuple(
             f
             for f in selected
-            if saves_much(plan, snapshot, selected, f) or key_spread(plan, snapshot, f) <= MOST_SPREAD
+            if saves_much(plan, snapshot, selected, f) or prunes_parts(plan, snapshot, f, native=native)
         )
     )
+
+
+def prunes_parts(plan: Plan, snapshot: Snapshot, column: Field, *, native: bool) -> bool:
+    """Whether keys for ``column`` are likely to skip parts, or, if our reader reads (not ``native``), rows.
+
+    True if statistics may not be used to judge.
+    """
+    return not native or not plan.options.stats_filter or key_spread(plan, snapshot, column) <= MOST_SPREAD
 
 
 def saves_much(plan: Plan, snapshot: Snapshot, selected: Schema, column: Field) -> bool:

@@ -42,6 +42,7 @@ from tamis.spark.jvm_bridge.catalyst import known_nodes, translate_filters
 from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible, constant_array, data_type, same_values
 from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.wire_format import NUL, list_text
+from tamis.spark.scan.join_key_benefit import prunes_parts
 from tamis.storage.commit_log import Snapshot
 
 _FUNCTION = ("java.util.function.BiFunction",)
@@ -139,19 +140,30 @@ def light(keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 class KeySelectivity:
-    """Java ``BiFunction`` that tells ``JoinPlanning`` whether one scan's values can prune another."""
+    """Java ``BiFunction`` that tells ``JoinPlanning`` whether one scan's values, or any keys, can prune another."""
 
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner
 
     def apply(self, key: str, asked: str) -> str:
+        scan = self._owner.target_of_key(key)
+        if NUL not in asked:
+            return str(_prunes_parts(scan, asked)).lower()
         column, other, theirs = asked.split(NUL)
-        scan, keys = self._owner.target_of_key(key), self._owner.target_of_key(other)
+        keys = self._owner.target_of_key(other)
         return str(scan is None or keys is None or scan.keys_are_selective(column, keys, theirs)).lower()
 
 
+def _prunes_parts(scan: Any, column: str) -> bool:
+    """Whether keys for ``column`` can skip parts of ``scan``, or rows while it is read; True if the scan is gone."""
+    if scan is None:
+        return True
+    field = scan.source.schema.find(column)[0]
+    return prunes_parts(scan.plan, scan.source.snapshot, field, native=scan.native)
+
+
 class RuntimeFilteredScans:
-    """Java ``BiFunction`` that gives ``JoinPlanning`` the runtime-filtered scan of a scan, or None."""
+    """Java ``BiFunction`` that gives ``RuntimeFiltering`` the runtime-filtered scan of a scan, or None."""
 
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner
@@ -163,22 +175,25 @@ class RuntimeFilteredScans:
 
 
 _planning: weakref.WeakKeyDictionary[Bridge, tuple[Any, Any] | None] = weakref.WeakKeyDictionary()
-"""The strategy and the rule of each JVM; None if this Spark lacks classes that ``JoinPlanning`` names."""
+"""The strategy and the rule of each JVM; None if this Spark lacks classes that they name."""
 
 
 def plan_pushed(owner: Bridge) -> None:
-    """Install ``Pushed`` in the active session, and ``JoinPlanning``, so that more joins pass their keys to our scans.
+    """Install ``Pushed``, ``JoinPlanning`` and ``RuntimeFiltering`` in the active session.
 
-    If a later Spark does not allow the second, Spark's own rules remain.
+    With the latter two, more joins pass their keys to our scans. If a later Spark lacks what they need, Spark's own
+    rules remain.
     """
     from py4j.protocol import Py4JError
 
     pushed = owner.helper("Pushed")
     try:
         if owner not in _planning:
-            helper = owner.helper("JoinPlanning")
-            rule = helper.rule(owner.implement(_FUNCTION, KeySelectivity(owner)))
-            _planning[owner] = helper.strategy(owner.implement(_FUNCTION, RuntimeFilteredScans(owner))), rule
+            filters = owner.helper("KeyFilters")
+            selectivity = owner.implement(_FUNCTION, KeySelectivity(owner))
+            rule = owner.helper("JoinPlanning").rule(selectivity, filters.removal(), filters.outsideRecursions())
+            scans = owner.implement(_FUNCTION, RuntimeFilteredScans(owner))
+            _planning[owner] = owner.helper("RuntimeFiltering").strategy(scans), rule
         if (planning := _planning[owner]) is not None:
             owner.plan_with(*planning, pushed)
             return

@@ -2,37 +2,33 @@ package tamis;
 
 import java.lang.reflect.Constructor;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
 import java.util.function.BiFunction;
+import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
-import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
-import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.execution.SparkStrategy;
-import org.apache.spark.sql.execution.adaptive.LogicalQueryStage;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy;
 import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning$;
 import org.apache.spark.sql.internal.SQLConf;
-import scala.PartialFunction;
 import scala.Function1;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -41,9 +37,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * Passes join keys to Tamis scans in more joins than Spark's own dynamic partition pruning does.
  *
  * MoreKeys, an optimizer rule, takes equi-joins with a broadcast side and puts a DynamicPruningSubquery
- * filter above the scan (DataSourceV2ScanRelation) of the other side. Lazily, a planning strategy, takes
- * projections and filters over such a scan and plans them over the runtime-filtered scan of the same rows, where
- * few keys come. Installed by spark/scan/join_keys.py (plan_with_keys).
+ * filter above the scan (DataSourceV2ScanRelation) of the other side, and takes away such filters whose keys
+ * come too late. Installed by spark/scan/join_keys.py (plan_pushed).
  */
 public final class JoinPlanning {
     private static final PartitionPruning$ SPARK = PartitionPruning$.MODULE$;
@@ -51,15 +46,12 @@ public final class JoinPlanning {
     /**
      * Returns the rule. "selective" is called with a scan's key and "column NUL other scan's key NUL other
      * column"; it answers "true" if all the values that the other scan has in its column are likely to prune
-     * this scan.
+     * this scan. Called with a column alone, it answers "true" if keys of the column can skip parts of the scan,
+     * or rows while it is read. "removal" and "outsideRecursions" are those of KeyFilters.
      */
-    public Rule rule(BiFunction selective) { return new MoreKeys(selective); }
-
-    /**
-     * Returns the strategy. "filteredScans" is called with a scan's key and "keys column"; it answers the runtime-filtered scan
-     * or null.
-     */
-    public SparkStrategy strategy(BiFunction filteredScans) { return new Lazily(filteredScans); }
+    public Rule rule(BiFunction selective, BiFunction removal, UnaryOperator outsideRecursions) {
+        return new MoreKeys(selective, removal, outsideRecursions);
+    }
 
     /**
      * Requests the join keys of a side that is broadcast anyway; Spark's own rule requires a selective
@@ -69,69 +61,83 @@ public final class JoinPlanning {
      */
     public static final class MoreKeys extends Rule {
         private final BiFunction selective;
+        private final BiFunction removal;
+        private final UnaryOperator outsideRecursions;
 
-        MoreKeys(BiFunction selective) { this.selective = selective; }
+        MoreKeys(BiFunction selective, BiFunction removal, UnaryOperator outsideRecursions) {
+            this.selective = selective;
+            this.removal = removal;
+            this.outsideRecursions = outsideRecursions;
+        }
 
         public TreeNode apply(TreeNode plan) {
             SQLConf conf = conf();
             boolean off = !conf.dynamicPartitionPruningEnabled() || !conf.exchangeReuseEnabled();
             off = off || (plan instanceof Subquery && ((Subquery) plan).correlated());
             TreeNode more = off ? plan : plan.transformUp(new EachJoin(conf, selective));
-            return recursive((LogicalPlan) more) ? ((LogicalPlan) more).transformDownWithSubqueries(new EachRecursion()) : more;
+            return (TreeNode) outsideRecursions.apply(off ? more : timely((LogicalPlan) more, conf));
         }
 
-        /** Whether the plan holds a recursion, also in a subquery. */
-        private static boolean recursive(LogicalPlan plan) {
-            if (plan.nodeName().equals("UnionLoop")) return true;
-            for (int i = 0; i < plan.children().size(); i++) if (recursive((LogicalPlan) plan.children().apply(i))) return true;
-            for (int i = 0; i < plan.subqueries().size(); i++) if (recursive((LogicalPlan) plan.subqueries().apply(i))) return true;
-            return false;
+        /** Returns the plan without the key filters that come too late to be of use. */
+        private LogicalPlan timely(LogicalPlan plan, SQLConf conf) {
+            Set late = new HashSet();
+            try {
+                addLate(plan, new ArrayList(), conf, late);
+            } catch (RuntimeException strangePlan) {
+                return plan;
+            }
+            return late.isEmpty() ? plan : (LogicalPlan) removal.apply(plan, new Among(late));
+        }
+
+        /**
+         * Adds the key filters that come too late to choose a scan's reader.
+         *
+         * Adaptive execution plans a scan again, with the number of keys at hand, only if the join that gives them
+         * is in the scan's own stage. Keys for a stage that was planned before can skip whole parts, no more. Where they
+         * cannot do that either, the stage would wait for nothing, and no equal stage could be reused. "givers" are the
+         * other sides of the joins between the plan and the end of its stage.
+         */
+        private void addLate(LogicalPlan plan, List givers, SQLConf conf, Set late) {
+            if (plan instanceof Filter) {
+                List asked = new ArrayList();
+                questions(((Filter) plan).condition(), asked);
+                for (int i = 0; i < asked.size(); i++) if (late(plan, (DynamicPruningSubquery) asked.get(i), givers)) late.add(Among.name((DynamicPruningSubquery) asked.get(i)));
+            }
+            for (int i = 0; i < plan.children().size(); i++) addLate((LogicalPlan) plan.children().apply(i), inside(plan, i, givers, conf), conf, late);
+        }
+
+        /** Whether a key filter above a scan comes too late, and could not skip a part. */
+        private boolean late(LogicalPlan above, DynamicPruningSubquery asked, List givers) {
+            LogicalPlan scan = above;
+            while (scan instanceof Project || scan instanceof Filter) scan = (LogicalPlan) scan.children().apply(0);
+            if (!(scan instanceof DataSourceV2ScanRelation) || Handler.keyOf(((DataSourceV2ScanRelation) scan).scan()) == null) return false;
+            if (!(asked.pruningKey() instanceof Attribute) || !scan.outputSet().contains((Attribute) asked.pruningKey())) return false;
+            for (int i = 0; i < givers.size(); i++) if (((Expression) asked.buildKeys().apply(0)).references().subsetOf(((LogicalPlan) givers.get(i)).outputSet())) return false;
+            return !prunes(scan, (Attribute) asked.pruningKey(), selective);
+        }
+
+        /** Returns the givers of a child: none below an exchange. */
+        private static List inside(LogicalPlan plan, int child, List givers, SQLConf conf) {
+            if (plan instanceof Filter || plan instanceof Project || plan instanceof Union || plan instanceof Generate) return givers;
+            List all = new ArrayList();
+            if (!(plan instanceof Join) || !smallBeside((Join) plan, child == 0, conf)) return all;
+            all.addAll(givers);
+            all.add(plan.children().apply(1 - child));
+            return all;
         }
     }
 
-    /**
-     * Takes the key filters of Tamis scans out of recursions, also those that Spark's own rule adds.
-     *
-     * Spark analyzes and plans the body of a recursion anew for each step. A key filter that was added before,
-     * whose other side reads the rows of the step, can be unresolved there. Planning the step adds the filters again.
-     */
-    private static final class EachRecursion extends scala.runtime.AbstractPartialFunction {
-        public boolean isDefinedAt(Object node) { return ((LogicalPlan) node).nodeName().equals("UnionLoop"); }
-
-        public Object applyOrElse(Object node, Function1 otherwise) {
-            return isDefinedAt(node) ? ((LogicalPlan) node).transformDownWithSubqueries(new EachFilter()) : otherwise.apply(node);
-        }
+    /** Whether keys of the attribute can skip parts of the scan, or rows while it is read. */
+    private static boolean prunes(LogicalPlan scan, Attribute key, BiFunction selective) {
+        return "true".equals(selective.apply(Handler.keyOf(((DataSourceV2ScanRelation) scan).scan()), key.name()));
     }
 
-    private static final class EachFilter extends scala.runtime.AbstractPartialFunction {
-        public boolean isDefinedAt(Object node) { return node instanceof Filter && ours(((Filter) node).child()); }
-
-        public Object applyOrElse(Object node, Function1 otherwise) {
-            if (!isDefinedAt(node)) return otherwise.apply(node);
-            Filter filter = (Filter) node;
-            Expression rest = rest(filter.condition());
-            if (rest == filter.condition()) return node;
-            return rest == null ? filter.child() : new Filter(rest, filter.child());
-        }
-
-        /** Whether a plan is projections and filters over a Tamis scan. */
-        private static boolean ours(LogicalPlan plan) {
-            LogicalPlan below = plan;
-            while (below instanceof Project || below instanceof Filter) below = (LogicalPlan) below.children().apply(0);
-            return below instanceof DataSourceV2ScanRelation && Handler.keyOf(((DataSourceV2ScanRelation) below).scan()) != null;
-        }
-
-        /** Returns the condition without its key filters, or null if nothing else is left. */
-        private static Expression rest(Expression condition) {
-            if (condition instanceof DynamicPruningSubquery) return null;
-            if (!(condition instanceof And)) return condition;
-            And both = (And) condition;
-            Expression left = rest(both.left());
-            Expression right = rest(both.right());
-            if (left == both.left() && right == both.right()) return condition;
-            if (left == null) return right;
-            return right == null ? left : new And(left, right);
-        }
+    /** Whether the left ("first") or the right side of a join has a small side beside it, which will be broadcast. */
+    private static boolean smallBeside(Join join, boolean first, SQLConf conf) {
+        LogicalPlan other = first ? join.right() : join.left();
+        boolean asked = first ? SPARK.hintToBroadcastRight(join.hint()) : SPARK.hintToBroadcastLeft(join.hint());
+        boolean refused = first ? SPARK.hintToNotBroadcastRight(join.hint()) : SPARK.hintToNotBroadcastLeft(join.hint());
+        return !refused && (asked || SPARK.canBroadcastBySize(other, conf)) && !other.isStreaming() && other.deterministic();
     }
 
     private static final class EachJoin extends scala.runtime.AbstractPartialFunction {
@@ -161,53 +167,50 @@ public final class JoinPlanning {
             Seq rights = (Seq) ((scala.Product) found.get()).productElement(2);
             LogicalPlan left = join.left();
             LogicalPlan right = join.right();
-            if (SPARK.canPruneLeft(join.joinType()) && small(right, SPARK.hintToBroadcastRight(join.hint()), SPARK.hintToNotBroadcastRight(join.hint()))) {
+            if (SPARK.canPruneLeft(join.joinType()) && smallBeside(join, true, conf)) {
                 for (int i = 0; i < lefts.size(); i++) left = pruned(left, lefts.apply(i), join.right(), rights, i);
-            } else if (SPARK.canPruneRight(join.joinType()) && small(left, SPARK.hintToBroadcastLeft(join.hint()), SPARK.hintToNotBroadcastLeft(join.hint()))) {
+            } else if (SPARK.canPruneRight(join.joinType()) && smallBeside(join, false, conf)) {
                 for (int i = 0; i < rights.size(); i++) right = pruned(right, rights.apply(i), join.left(), lefts, i);
             }
             return left == join.left() && right == join.right() ? join : with(join, left, right);
         }
 
-        private boolean small(LogicalPlan side, boolean asked, boolean refused) {
-            return !refused && (asked || SPARK.canBroadcastBySize(side, conf)) && !side.isStreaming() && side.deterministic();
-        }
-
         private LogicalPlan pruned(LogicalPlan plan, Object key, LogicalPlan other, Seq keys, int at) {
-            LogicalPlan found = key instanceof Attribute ? below(plan, (Attribute) key, other, keys, at) : null;
+            LogicalPlan found = key instanceof Attribute ? below(plan, (Attribute) key, other, keys, at, true) : null;
             return found == null ? plan : found;
         }
 
         /**
          * Returns the plan with a key filter right above the scan that outputs the attribute, or null if none
-         * is added.
+         * is added. "timely": whether the keys come before the stage of the plan is made.
          */
-        private LogicalPlan below(LogicalPlan plan, Attribute key, LogicalPlan other, Seq keys, int at) {
+        private LogicalPlan below(LogicalPlan plan, Attribute key, LogicalPlan other, Seq keys, int at, boolean timely) {
             if (plan instanceof DataSourceV2ScanRelation) {
                 String ours = Handler.keyOf(((DataSourceV2ScanRelation) plan).scan());
                 if (ours == null || !SPARK.getFilterableTableScan(key, plan).isDefined()) return null;
                 String whole = keys.apply(at) instanceof Attribute ? whole(other, (Attribute) keys.apply(at), key) : null;
                 if (whole != null && !"true".equals(selective.apply(ours, key.name() + '\u0000' + whole))) return null;
+                if (!timely && !prunes(plan, key, selective)) return null;
                 return new Filter(asking(key, other, keys, at), plan);
             }
             if (plan instanceof Filter) {
                 Filter filter = (Filter) plan;
                 if (!filter.condition().deterministic() || asks(filter.condition(), key, (Expression) keys.apply(at))) return null;
-                return above(plan, below(filter.child(), key, other, keys, at));
+                return above(plan, below(filter.child(), key, other, keys, at, timely));
             }
             if (plan instanceof Project) {
                 Attribute inside = inside((Project) plan, key);
-                return inside == null ? null : above(plan, below((LogicalPlan) plan.children().apply(0), inside, other, keys, at));
+                return inside == null ? null : above(plan, below((LogicalPlan) plan.children().apply(0), inside, other, keys, at, timely));
             }
             if (plan instanceof Join) {
                 Join join = (Join) plan;
                 String type = join.joinType().getClass().getSimpleName();
                 if (join.left().outputSet().contains(key) && !type.equals("RightOuter$") && !type.equals("FullOuter$") && !type.equals("LeftSingle$")) {
-                    LogicalPlan left = below(join.left(), key, other, keys, at);
+                    LogicalPlan left = below(join.left(), key, other, keys, at, timely && smallBeside(join, true, conf));
                     return left == null ? null : with(join, left, join.right());
                 }
                 if (join.right().outputSet().contains(key) && (type.equals("Inner$") || type.equals("RightOuter$"))) {
-                    LogicalPlan right = below(join.right(), key, other, keys, at);
+                    LogicalPlan right = below(join.right(), key, other, keys, at, timely && smallBeside(join, false, conf));
                     return right == null ? null : with(join, join.left(), right);
                 }
             }
@@ -290,97 +293,19 @@ public final class JoinPlanning {
         }
     }
 
-    /**
-     * Replaces a scan by its runtime-filtered scan where few join keys come. Their number is known when adaptive execution
-     * plans again after the other side has run. All other plans are left to Spark.
-     */
-    public static final class Lazily extends SparkStrategy {
-        private final BiFunction filteredScans;
-        private final Map known = new Latest(1000);
-        private final Map none = new Latest(1000);
+    /** Whether a key filter is one of some; its copies in other filters' subqueries are, too. */
+    private static final class Among implements Predicate {
+        private final Set names;
 
-        Lazily(BiFunction filteredScans) { this.filteredScans = filteredScans; }
+        Among(Set names) { this.names = names; }
 
-        public Seq apply(LogicalPlan plan) {
-            try {
-                if (plan instanceof Join) {
-                    note(((Join) plan).left(), ((Join) plan).right());
-                    note(((Join) plan).right(), ((Join) plan).left());
-                } else if (plan instanceof Project || plan instanceof Filter) {
-                    LogicalPlan other = runtimeFiltered(plan);
-                    if (other != null) return new DataSourceV2Strategy((SparkSession) SparkSession.active()).apply(other);
-                }
-            } catch (RuntimeException strangePlan) {
-                return seq(new ArrayList());
-            }
-            return seq(new ArrayList());
+        /** Names a key filter. Spark pushes one through a union to columns of each branch. */
+        static String name(DynamicPruningSubquery filter) { return filter.exprId() + " " + ((Attribute) filter.pruningKey()).exprId(); }
+
+        public boolean test(Object filter) {
+            DynamicPruningSubquery asked = (DynamicPruningSubquery) filter;
+            return asked.pruningKey() instanceof Attribute && names.contains(name(asked));
         }
-
-        private synchronized void note(LogicalPlan side, LogicalPlan other) {
-            LogicalPlan stage = side;
-            while (stage instanceof Project || stage instanceof Filter) stage = (LogicalPlan) stage.children().apply(0);
-            if (!(stage instanceof LogicalQueryStage) || stage.stats().rowCount().isEmpty()) return;
-            Long rows = Long.valueOf(((scala.math.BigInt) stage.stats().rowCount().get()).longValue());
-            List asked = new ArrayList();
-            filters(other, asked);
-            for (int i = 0; i < asked.size(); i++) {
-                DynamicPruningSubquery one = (DynamicPruningSubquery) asked.get(i);
-                if (((Expression) one.buildKeys().apply(0)).references().subsetOf(side.outputSet())) known.put(one.exprId(), rows);
-            }
-        }
-
-        private static void filters(LogicalPlan plan, List out) {
-            if (plan instanceof Filter) questions(((Filter) plan).condition(), out);
-            for (int i = 0; i < plan.children().size(); i++) filters((LogicalPlan) plan.children().apply(i), out);
-        }
-
-        private synchronized LogicalPlan runtimeFiltered(LogicalPlan plan) {
-            scala.Option found = PhysicalOperation$.MODULE$.unapply(plan);
-            if (found.isEmpty()) return null;
-            scala.Tuple3 parts = (scala.Tuple3) found.get();
-            String key = parts._3() instanceof DataSourceV2ScanRelation ? Handler.keyOf(((DataSourceV2ScanRelation) parts._3()).scan()) : null;
-            if (key == null) return null;
-            Seq filters = (Seq) parts._2();
-            for (int i = 0; i < filters.size(); i++) {
-                if (!(filters.apply(i) instanceof DynamicPruningSubquery)) continue;
-                DynamicPruningSubquery asked = (DynamicPruningSubquery) filters.apply(i);
-                Object rows = known.get(asked.exprId());
-                if (rows == null || !(asked.pruningKey() instanceof Attribute)) continue;
-                Object scan = runtimeFiltered(key, rows + " " + ((Attribute) asked.pruningKey()).name());
-                if (scan instanceof Scan) return replaced(plan, (Scan) scan);
-            }
-            return null;
-        }
-
-        /**
-         * Returns the runtime-filtered scan or null. Remembers null answers, because adaptive execution plans the same query
-         * many times.
-         */
-        private Object runtimeFiltered(String key, String asked) {
-            if (none.containsKey(key + " " + asked)) return null;
-            Object found = filteredScans.apply(key, asked);
-            if (found == null) none.put(key + " " + asked, null);
-            return found;
-        }
-
-        private static LogicalPlan replaced(LogicalPlan plan, Scan scan) {
-            if (!(plan instanceof DataSourceV2ScanRelation)) {
-                List one = new ArrayList();
-                one.add(replaced((LogicalPlan) plan.children().apply(0), scan));
-                return (LogicalPlan) plan.withNewChildren(seq(one));
-            }
-            Object[] args = new Object[plan.productArity()];
-            for (int i = 0; i < args.length; i++) args[i] = plan.productElement(i) instanceof Scan ? scan : plan.productElement(i);
-            return (LogicalPlan) plan.makeCopy(args);
-        }
-    }
-
-    private static final class Latest extends LinkedHashMap {
-        private final int most;
-
-        Latest(int most) { this.most = most; }
-
-        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > most; }
     }
 
     private static void questions(Expression condition, List out) {

@@ -1,0 +1,127 @@
+"""Keys that come after a scan's stage was made are asked for only where they can skip parts; otherwise equal stages stay equal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tamis
+
+pytestmark = pytest.mark.spark
+
+PARTS, ROWS = 4, 50
+
+
+@pytest.fixture(scope="module")
+def shop(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """``late.db.sales``: ``day`` grows from part to part, ``item`` lies everywhere; ``returns`` has some of its tickets, ``items`` and ``days`` are small."""
+    folder = tmp_path_factory.mktemp("late")
+    tamis.attach(spark, "late", folder / "lake")
+    spark.sql("CREATE NAMESPACE late.db")
+    n = np.arange(PARTS * ROWS)
+    sales = pa.table({"ticket": n, "day": n // ROWS, "item": n % 20, "paid": n * 3, "rest": [f"{i:020}" for i in n]})
+    made = tamis.create(folder / "lake" / "db" / "sales", sales.schema)
+    for at in range(PARTS):
+        made.append(sales.slice(at * ROWS, ROWS))
+    for name, rows in (
+        ("returns", pa.table({"ticket": n[::3]})),
+        ("items", pa.table({"item": np.arange(20), "color": np.arange(20) % 4})),
+        ("days", pa.table({"day": np.arange(PARTS), "week": np.arange(PARTS) % 2})),
+    ):
+        tamis.create(folder / "lake" / "db" / name, rows.schema).append(rows)
+    # Few keys would save much, so keys of any column are asked for.
+    spark.sql("ALTER TABLE late.db.sales SET TBLPROPERTIES ('tamis.read.native_bytes' = '1')")
+    return spark
+
+
+@pytest.fixture(autouse=True)
+def only_hints_broadcast(shop: Any) -> Any:
+    shop.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    yield
+    shop.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def _run(spark: Any, query: str) -> tuple[list[tuple[Any, ...]], list[str]]:
+    """The rows, and for each scan of ``sales`` in the plan as it was run the columns whose keys it waited for."""
+    frame = spark.sql(query)
+    rows = sorted(map(tuple, frame.collect()))
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    scans = [line for line in plan.splitlines() if re.match(r"[ :+*()\d-]*BatchScan late.db.sales", line)]
+    run = scans[: len(scans) - len(scans) // 2]  # the initial plan follows, in which no exchange is reused
+    return rows, [" ".join(re.findall(r"(\w+)#\w+ IN dynamicpruning", line)) for line in run]
+
+
+SHUFFLED = "late.db.sales s JOIN late.db.returns r ON s.ticket = r.ticket"
+
+
+def _paid(where: str, joined: str) -> str:
+    return f"SELECT /*+ BROADCAST(i), BROADCAST(d) */ sum(s.paid) FROM {joined} WHERE {where}"
+
+
+def _expected(spark: Any, query: str) -> list[tuple[Any, ...]]:
+    """The rows of the query without join keys."""
+    spark.conf.set("tamis.scan.join_keys", "off")
+    try:
+        return sorted(map(tuple, spark.sql(query).collect()))
+    finally:
+        spark.conf.unset("tamis.scan.join_keys")
+
+
+def test_late_keys_that_skip_no_part_are_not_asked_for(shop: Any) -> None:
+    query = _paid("i.color = 1 AND s.paid > 60", f"{SHUFFLED} JOIN late.db.items i ON s.item = i.item")
+    rows, asked = _run(shop, query)
+    assert asked == [""]
+    assert rows == _expected(shop, query)
+
+
+def test_late_keys_that_skip_parts_are_asked_for(shop: Any) -> None:
+    query = _paid("d.week = 1 AND s.paid > 60", f"{SHUFFLED} JOIN late.db.days d ON s.day = d.day")
+    rows, asked = _run(shop, query)
+    assert asked == ["day"]
+    assert rows == _expected(shop, query)
+
+
+def test_each_key_filter_is_judged_by_itself(shop: Any) -> None:
+    both = f"{SHUFFLED} JOIN late.db.items i ON s.item = i.item JOIN late.db.days d ON s.day = d.day"
+    query = _paid("i.color = 1 AND d.week = 1", both)
+    rows, asked = _run(shop, query)
+    assert asked == ["day"]
+    assert rows == _expected(shop, query)
+
+
+def test_keys_of_the_scan_s_own_stage_are_asked_for(shop: Any) -> None:
+    query = _paid("i.color = 1", "late.db.sales s JOIN late.db.items i ON s.item = i.item")
+    rows, asked = _run(shop, query)
+    assert asked == ["item"]
+    assert rows == _expected(shop, query)
+
+
+def test_our_reader_asks_for_late_keys(shop: Any) -> None:
+    query = _paid("i.color = 1 AND s.paid % 7 = 0", f"{SHUFFLED} JOIN late.db.items i ON s.item = i.item")
+    rows, asked = _run(shop, query)
+    assert asked == ["item"]
+    assert rows == _expected(shop, query)
+
+
+def test_a_stage_is_reused_under_other_late_keys(shop: Any) -> None:
+    joined = f"{SHUFFLED} JOIN late.db.items i ON s.item = i.item"
+    query = f"{_paid('i.color = 1', joined)} UNION ALL {_paid('i.color = 2', joined)}"
+    frame = shop.sql(query)
+    rows = sorted(map(tuple, frame.collect()))
+    plan = frame._jdf.queryExecution().executedPlan().toString().split("\n+- == Initial Plan ==")[0]
+    assert len(re.findall("BatchScan late.db.sales", plan)) == 1
+    assert "ReusedExchange" in plan
+    assert rows == _expected(shop, query)
+
+
+def test_late_keys_from_above_a_union(shop: Any) -> None:
+    """Spark pushes one key filter to both branches: late below the exchange, timely beside it."""
+    union = f"SELECT s.item, s.paid FROM {SHUFFLED} UNION ALL SELECT item, paid FROM late.db.sales"
+    query = f"SELECT /*+ BROADCAST(i) */ sum(u.paid) FROM ({union}) u JOIN late.db.items i ON u.item = i.item WHERE i.color = 1"
+    rows, asked = _run(shop, query)
+    assert sorted(asked) == ["", "item"]
+    assert rows == _expected(shop, query)
