@@ -23,14 +23,21 @@ def shop(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     tamis.attach(spark, "late", folder / "lake")
     spark.sql("CREATE NAMESPACE late.db")
     n = np.arange(PARTS * ROWS)
-    sales = pa.table({"ticket": n, "day": n // ROWS, "item": n % 20, "paid": n * 3, "rest": [f"{i:020}" for i in n]})
+    sales = pa.table(
+        {"ticket": n, "day": n // ROWS, "item": n % 20, "paid": n * 3, "rest": [f"{i % 40:020}" for i in n]}
+    )
     made = tamis.create(folder / "lake" / "db" / "sales", sales.schema)
     for at in range(PARTS):
         made.append(sales.slice(at * ROWS, ROWS))
     for name, rows in (
         ("returns", pa.table({"ticket": n[::3]})),
         ("items", pa.table({"item": np.arange(20), "color": np.arange(20) % 4})),
-        ("days", pa.table({"day": np.arange(PARTS), "week": np.arange(PARTS) % 2})),
+        (
+            "days",
+            pa.table(
+                {"day": np.arange(PARTS), "week": np.arange(PARTS) % 2, "rest": [f"{i:020}" for i in range(PARTS)]}
+            ),
+        ),
     ):
         tamis.create(folder / "lake" / "db" / name, rows.schema).append(rows)
     # Few keys would save much, so keys of any column are asked for.
@@ -78,6 +85,12 @@ def test_late_keys_that_skip_no_part_are_not_asked_for(shop: Any) -> None:
     assert rows == _expected(shop, query)
 
 
+def test_no_key_filter_is_left_in_the_plan(shop: Any) -> None:
+    """Not even one that Spark would make TRUE for want of a broadcast."""
+    query = _paid("i.color = 1", f"{SHUFFLED} JOIN late.db.items i ON s.item = i.item")
+    assert "dynamicpruning" not in shop.sql(query)._jdf.queryExecution().optimizedPlan().toString()
+
+
 def test_late_keys_that_skip_parts_are_asked_for(shop: Any) -> None:
     query = _paid("d.week = 1 AND s.paid > 60", f"{SHUFFLED} JOIN late.db.days d ON s.day = d.day")
     rows, asked = _run(shop, query)
@@ -97,6 +110,47 @@ def test_keys_of_the_scan_s_own_stage_are_asked_for(shop: Any) -> None:
     query = _paid("i.color = 1", "late.db.sales s JOIN late.db.items i ON s.item = i.item")
     rows, asked = _run(shop, query)
     assert asked == ["item"]
+    assert rows == _expected(shop, query)
+
+
+def test_late_keys_stay_beside_those_that_may_let_our_reader_in(shop: Any) -> None:
+    joined = (
+        "(SELECT s.* FROM late.db.sales s JOIN late.db.days d ON s.rest = d.rest WHERE d.week = 1) s "
+        "JOIN late.db.returns r ON s.ticket = r.ticket JOIN late.db.items i ON s.item = i.item"
+    )
+    query = _paid("i.color = 1", joined).replace("(SELECT s.*", "(SELECT /*+ BROADCAST(d) */ s.*")
+    rows, asked = _run(shop, query)
+    assert [set(columns.split()) for columns in asked] == [{"rest", "item"}]
+    assert rows == _expected(shop, query)
+
+
+@pytest.mark.parametrize(
+    ("below", "asked"),
+    [
+        ("SELECT item, paid FROM late.db.sales DISTRIBUTE BY paid", [""]),
+        ("SELECT item, max(paid) OVER (PARTITION BY item) AS paid FROM late.db.sales", [""]),
+        ("SELECT item, late_twice(paid) AS paid FROM late.db.sales", ["item"]),
+        ("SELECT item, each AS paid FROM late.db.sales LATERAL VIEW explode(array(paid, 1)) AS each", ["item"]),
+        ("SELECT /*+ COALESCE(1) */ item, paid FROM late.db.sales", ["item"]),
+    ],
+)
+def test_what_lies_between_the_scan_and_the_join(shop: Any, below: str, asked: list[str]) -> None:
+    shop.udf.register("late_twice", lambda n: n * 2, "bigint")
+    query = f"SELECT /*+ BROADCAST(i) */ sum(s.paid) FROM ({below}) s JOIN late.db.items i ON s.item = i.item WHERE i.color = 1"
+    rows, found = _run(shop, query)
+    assert found == asked
+    assert rows == _expected(shop, query)
+
+
+def test_a_broadcast_side_that_loses_a_late_key_still_gives_its_own(shop: Any) -> None:
+    """The plan of the broadcast and that of the subquery that reuses it stay equal."""
+    side = f"SELECT /*+ BROADCAST(i) */ s.day FROM {SHUFFLED} JOIN late.db.items i ON s.item = i.item WHERE i.color = 1"
+    query = (
+        f"SELECT /*+ BROADCAST(o) */ sum(b.paid) FROM late.db.sales b JOIN ({side} AND s.paid < 300) o ON b.day = o.day"
+    )
+    rows, asked = _run(shop, query)
+    assert asked.count("day") == 1
+    assert set(asked) == {"", "day"}
     assert rows == _expected(shop, query)
 
 

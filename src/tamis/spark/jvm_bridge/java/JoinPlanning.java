@@ -17,15 +17,19 @@ import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
-import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
+import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
-import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning$;
 import org.apache.spark.sql.internal.SQLConf;
@@ -57,7 +61,8 @@ public final class JoinPlanning {
      * Requests the join keys of a side that is broadcast anyway; Spark's own rule requires a selective
      * predicate on it. Such keys are cheap: they are read from the broadcast, and are dropped if the plan
      * ends up without one. The filter is pushed only through operators that treat each row by itself, and
-     * through joins that keep it valid. Inside recursions, no key filter remains.
+     * through joins that keep it valid. Inside recursions, no key filter remains; nor does one whose keys come
+     * too late, even if Spark's own rule added it.
      */
     public static final class MoreKeys extends Rule {
         private final BiFunction selective;
@@ -80,54 +85,72 @@ public final class JoinPlanning {
 
         /** Returns the plan without the key filters that come too late to be of use. */
         private LogicalPlan timely(LogicalPlan plan, SQLConf conf) {
-            Set late = new HashSet();
+            if (!plan.containsPattern(TreePattern.DYNAMIC_PRUNING_SUBQUERY())) return plan;
             try {
+                Set late = new HashSet();
                 addLate(plan, new ArrayList(), conf, late);
+                return late.isEmpty() ? plan : (LogicalPlan) removal.apply(plan, new Among(late));
             } catch (RuntimeException strangePlan) {
-                return plan;
+                return plan; // keys are optional: a plan must not fail over them
             }
-            return late.isEmpty() ? plan : (LogicalPlan) removal.apply(plan, new Among(late));
         }
 
         /**
          * Adds the key filters that come too late to choose a scan's reader.
          *
          * Adaptive execution plans a scan again, with the number of keys at hand, only if the join that gives them
-         * is in the scan's own stage. Keys for a stage that was planned before can skip whole parts, no more. Where they
-         * cannot do that either, the stage would wait for nothing, and no equal stage could be reused. "givers" are the
-         * other sides of the joins between the plan and the end of its stage.
+         * is in the scan's own stage. Spark's reader can skip whole parts by keys for a stage that was planned before, no
+         * more. Where they cannot do that either, the stage would wait for nothing, and no equal stage could be reused.
+         * "givers" are the other sides of the joins between the plan and the end of its stage.
          */
         private void addLate(LogicalPlan plan, List givers, SQLConf conf, Set late) {
-            if (plan instanceof Filter) {
-                List asked = new ArrayList();
-                questions(((Filter) plan).condition(), asked);
-                for (int i = 0; i < asked.size(); i++) if (late(plan, (DynamicPruningSubquery) asked.get(i), givers)) late.add(Among.name((DynamicPruningSubquery) asked.get(i)));
+            List asked = new ArrayList();
+            LogicalPlan scan = plan;
+            for (; scan instanceof Project || scan instanceof Filter; scan = (LogicalPlan) scan.children().apply(0)) {
+                if (scan instanceof Filter) questions(((Filter) scan).condition(), asked);
             }
-            for (int i = 0; i < plan.children().size(); i++) addLate((LogicalPlan) plan.children().apply(i), inside(plan, i, givers, conf), conf, late);
+            if (!asked.isEmpty() && scan instanceof DataSourceV2ScanRelation) {
+                addLate(scan, asked, givers, late);
+            } else {
+                for (int i = 0; i < plan.children().size(); i++) addLate((LogicalPlan) plan.children().apply(i), inside(plan, i, givers, conf), conf, late);
+            }
         }
 
-        /** Whether a key filter above a scan comes too late, and could not skip a part. */
-        private boolean late(LogicalPlan above, DynamicPruningSubquery asked, List givers) {
-            LogicalPlan scan = above;
-            while (scan instanceof Project || scan instanceof Filter) scan = (LogicalPlan) scan.children().apply(0);
-            if (!(scan instanceof DataSourceV2ScanRelation) || Handler.keyOf(((DataSourceV2ScanRelation) scan).scan()) == null) return false;
-            if (!(asked.pruningKey() instanceof Attribute) || !scan.outputSet().contains((Attribute) asked.pruningKey())) return false;
-            for (int i = 0; i < givers.size(); i++) if (((Expression) asked.buildKeys().apply(0)).references().subsetOf(((LogicalPlan) givers.get(i)).outputSet())) return false;
-            return !prunes(scan, (Attribute) asked.pruningKey(), selective);
+        /** Adds those of a scan's key filters that come too late. None does if another may let our reader in, which uses all. */
+        private void addLate(LogicalPlan scan, List asked, List givers, Set late) {
+            if (Handler.keyOf(((DataSourceV2ScanRelation) scan).scan()) == null) return;
+            for (int i = 0; i < asked.size(); i++) if (given((DynamicPruningSubquery) asked.get(i), givers)) return;
+            for (int i = 0; i < asked.size(); i++) {
+                DynamicPruningSubquery one = (DynamicPruningSubquery) asked.get(i);
+                boolean plain = one.pruningKey() instanceof Attribute && scan.outputSet().contains((Attribute) one.pruningKey());
+                if (plain && !prunes(scan, (Attribute) one.pruningKey(), selective)) late.add(Among.name(one));
+            }
+        }
+
+        private static boolean given(DynamicPruningSubquery asked, List givers) {
+            for (int i = 0; i < givers.size(); i++) if (((Expression) asked.buildKeys().apply(0)).references().subsetOf(((LogicalPlan) givers.get(i)).outputSet())) return true;
+            return false;
         }
 
         /** Returns the givers of a child: none below an exchange. */
         private static List inside(LogicalPlan plan, int child, List givers, SQLConf conf) {
-            if (plan instanceof Filter || plan instanceof Project || plan instanceof Union || plan instanceof Generate) return givers;
             List all = new ArrayList();
-            if (!(plan instanceof Join) || !smallBeside((Join) plan, child == 0, conf)) return all;
+            if (!(plan instanceof Join)) return exchanges(plan) ? all : givers;
+            if (!smallBeside((Join) plan, child == 0, conf)) return all;
             all.addAll(givers);
             all.add(plan.children().apply(1 - child));
             return all;
         }
+
+        /** Whether Spark exchanges the rows of a plan's child. */
+        private static boolean exchanges(LogicalPlan plan) {
+            if (plan instanceof Sort) return ((Sort) plan).global();
+            if (plan instanceof RepartitionOperation) return ((RepartitionOperation) plan).shuffle();
+            return plan instanceof Aggregate || plan instanceof Window || plan instanceof GlobalLimit;
+        }
     }
 
-    /** Whether keys of the attribute can skip parts of the scan, or rows while it is read. */
+    /** Whether keys of the attribute can skip parts of the scan, or rows because our reader reads it. */
     private static boolean prunes(LogicalPlan scan, Attribute key, BiFunction selective) {
         return "true".equals(selective.apply(Handler.keyOf(((DataSourceV2ScanRelation) scan).scan()), key.name()));
     }

@@ -70,7 +70,8 @@ public final class KeyFilters {
             Filter filter = (Filter) node;
             Expression rest = rest(filter.condition());
             if (rest == filter.condition()) return node;
-            return rest == null ? filter.child() : new Filter(rest, filter.child());
+            if (rest != null) return new Filter(rest, filter.child());
+            return isDefinedAt(filter.child()) ? applyOrElse(filter.child(), otherwise) : filter.child();
         }
 
         /** Whether a plan is projections and filters over a Tamis scan. */
