@@ -9,7 +9,8 @@ that were measured against each other. They combine in this order:
 3. In Spark, ``spark.scan.native_reader`` gives the parts to Spark's own Parquet reader if the filter keeps
    ``native_kept_share`` of the rows, or if lazy reading saves less than ``native_saved_share`` of the bytes.
 4. Join keys are asked for if an average part has at most ``join_spread_share`` of the column's range, or if reading
-   late would save much. They narrow a scan if they are few, or cover at most ``join_covered_share`` of the range.
+   late would save much; the latter only if a join in the scan's own stage gives it keys. They narrow a scan if they
+   are few, or cover at most ``join_covered_share`` of the range.
 5. In a part, ``engine.part_reader.lazy_choice`` reads a chunk lazily if leaders are less than ``lazy_leader_share`` of
    its bytes, fewer than ``lazy_kept_share`` of its rows are likely to survive, and the survivors of the chunk before
    were not so scattered that ``lazy_decoded_share`` of its rows had to be decoded.

@@ -56,10 +56,13 @@ def _run(spark: Any, query: str) -> tuple[list[tuple[Any, ...]], list[str]]:
     """The rows, and for each scan of ``sales`` in the plan as it was run the columns whose keys it waited for."""
     frame = spark.sql(query)
     rows = sorted(map(tuple, frame.collect()))
-    plan = frame._jdf.queryExecution().executedPlan().toString()
-    scans = [line for line in plan.splitlines() if re.match(r"[ :+*()\d-]*BatchScan late.db.sales", line)]
-    run = scans[: len(scans) - len(scans) // 2]  # the initial plan follows, in which no exchange is reused
-    return rows, [" ".join(re.findall(r"(\w+)#\w+ IN dynamicpruning", line)) for line in run]
+    scans = [line for line in _final_plan(frame).splitlines() if re.match(r"[ :+*()\d-]*BatchScan late.db.sales", line)]
+    return rows, [" ".join(re.findall(r"(\w+)#\w+ IN dynamicpruning", line)) for line in scans]
+
+
+def _final_plan(frame: Any) -> str:
+    """The plan of a frame that ran, as it was run: without the plan that it began with."""
+    return str(frame._jdf.queryExecution().executedPlan().toString()).split("\n+- == Initial Plan ==")[0]
 
 
 SHUFFLED = "late.db.sales s JOIN late.db.returns r ON s.ticket = r.ticket"
@@ -166,7 +169,7 @@ def test_a_stage_is_reused_under_other_late_keys(shop: Any) -> None:
     query = f"{_paid('i.color = 1', joined)} UNION ALL {_paid('i.color = 2', joined)}"
     frame = shop.sql(query)
     rows = sorted(map(tuple, frame.collect()))
-    plan = frame._jdf.queryExecution().executedPlan().toString().split("\n+- == Initial Plan ==")[0]
+    plan = _final_plan(frame)
     assert len(re.findall("BatchScan late.db.sales", plan)) == 1
     assert "ReusedExchange" in plan
     assert rows == _expected(shop, query)
