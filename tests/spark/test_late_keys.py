@@ -146,7 +146,7 @@ def test_what_lies_between_the_scan_and_the_join(shop: Any, below: str, asked: l
 
 
 def test_a_broadcast_side_that_loses_a_late_key_still_gives_its_own(shop: Any) -> None:
-    """The plan of the broadcast and that of the subquery that reuses it stay equal."""
+    """Spark keeps a copy of the late key filter above the join in the subquery that reuses the broadcast."""
     side = f"SELECT /*+ BROADCAST(i) */ s.day FROM {SHUFFLED} JOIN late.db.items i ON s.item = i.item WHERE i.color = 1"
     query = (
         f"SELECT /*+ BROADCAST(o) */ sum(b.paid) FROM late.db.sales b JOIN ({side} AND s.paid < 300) o ON b.day = o.day"

@@ -13,12 +13,16 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import scala.Function1;
 
 /**
- * Removes key filters (DynamicPruningSubquery) above Tamis scans, also those that Spark's own rule adds.
+ * Removes key filters (DynamicPruningSubquery) of Tamis scans, also those that Spark's own rule adds.
  *
  * Key filters are optional: the join tests the rows in any case. Used by JoinPlanning.
  */
 public final class KeyFilters {
-    /** Returns a function of a plan and a Predicate: the plan without the key filters for which the predicate is true. */
+    /**
+     * Returns a function of a plan and a Predicate: the plan without the key filters for which the predicate is true.
+     *
+     * That includes copies in the subqueries of other key filters, in which Spark leaves key filters above joins.
+     */
     public BiFunction removal() { return new Removal(); }
 
     /**
@@ -63,7 +67,7 @@ public final class KeyFilters {
         /** "removed" tells which key filters to remove; null removes all. */
         EachFilter(Predicate removed) { this.removed = removed; }
 
-        public boolean isDefinedAt(Object node) { return node instanceof Filter && ours(((Filter) node).child()); }
+        public boolean isDefinedAt(Object node) { return node instanceof Filter && (removed != null || ours(((Filter) node).child())); }
 
         public Object applyOrElse(Object node, Function1 otherwise) {
             if (!isDefinedAt(node)) return otherwise.apply(node);
