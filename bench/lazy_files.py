@@ -2,7 +2,7 @@
 
 Four layouts: tables of the three formats, and a table adopted from Parquet files that Spark cut. DataFusion reads the files that Spark cut, the Parquet table's own, and files
 that pyarrow cut: the first two are the same files that Tamis reads. The busy core is a process that only counts; each candidate runs with it and without it in every round.
-So does a control that has no lock to wait for: two threads that only hash. How many cores a candidate keeps busy on the quiet machine decides what it loses.
+So does a control that does not wait for Python's lock: two threads that only hash. The results say how many cores each candidate keeps busy on the quiet machine.
 """
 
 from __future__ import annotations
@@ -119,11 +119,10 @@ def quiet_and_busy(work: dict[str, Callable[[], Any]]) -> dict[str, Any]:
 
 
 def hashed() -> int:
-    """Hash in two threads, which hold Python's lock for none of it; the number of bytes."""
+    """Hash in two threads, which do not hold Python's lock meanwhile; the number of bytes of the digests."""
     data = bytes(HASHED_BYTES)
     with ThreadPoolExecutor(2) as threads:
-        sizes = [thread.result().digest_size for thread in [threads.submit(hashlib.sha256, data) for _ in range(2)]]
-    return len(data) * len(sizes)
+        return sum(digest.digest_size for digest in threads.map(hashlib.sha256, [data, data]))
 
 
 def timed_once(run: Callable[[], Any]) -> tuple[float, float]:

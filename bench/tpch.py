@@ -1,6 +1,6 @@
 """TPC-H, all 22 queries through Spark: tamis (orders and lineitem clustered by date, indexes on keys) against Spark over Parquet files sorted alike.
 
-The Parquet files have page indexes, as Spark's own have. A third side reads the same files without them, to tell what they are worth.
+The Parquet files have page indexes, as Spark's own have. A third side reads files of the same rows without them, which shows what they are worth.
 
 ``tpchgen-cli`` makes the data; ``BENCH_SCALE`` is the scale factor (1; 0.01 in a quick run), ``BENCH_QUERIES`` chooses some (numbers, commas between). All sides run in one
 application and in turn, each in a session in which the tables have their plain names (a current namespace; views), and give the same rows.

@@ -40,8 +40,6 @@ def beneficial_columns(plan: Plan, snapshot: Snapshot, selected: Schema, *, size
     """
     if not plan.options.scan_join_keys or (len(plan.parts) < 2 and size < LEAST_BYTES):
         return Schema(())
-    if not native or not plan.options.stats_filter:
-        return selected
     return Schema(
         tuple(
             f

@@ -80,11 +80,11 @@ public final class JoinPlanning {
             boolean off = !conf.dynamicPartitionPruningEnabled() || !conf.exchangeReuseEnabled();
             off = off || (plan instanceof Subquery && ((Subquery) plan).correlated());
             TreeNode more = off ? plan : plan.transformUp(new EachJoin(conf, selective));
-            return (TreeNode) outsideRecursions.apply(off ? more : timely((LogicalPlan) more, conf));
+            return (TreeNode) outsideRecursions.apply(off ? more : withoutLateKeys((LogicalPlan) more, conf));
         }
 
         /** Returns the plan without the key filters that come too late to be of use. */
-        private LogicalPlan timely(LogicalPlan plan, SQLConf conf) {
+        private LogicalPlan withoutLateKeys(LogicalPlan plan, SQLConf conf) {
             if (!plan.containsPattern(TreePattern.DYNAMIC_PRUNING_SUBQUERY())) return plan;
             try {
                 Set late = new HashSet();
@@ -101,25 +101,28 @@ public final class JoinPlanning {
          * Adaptive execution plans a scan again, with the number of keys at hand, only if the join that gives them
          * is in the scan's own stage. Spark's reader can skip whole parts by keys for a stage that was planned before, no
          * more. Where they cannot do that either, the stage would wait for nothing, and no equal stage could be reused.
-         * "givers" are the other sides of the joins between the plan and the end of its stage.
+         * "broadcastSides" are the other sides of the joins between the plan and the end of its stage.
          */
-        private void addLate(LogicalPlan plan, List givers, SQLConf conf, Set late) {
+        private void addLate(LogicalPlan plan, List broadcastSides, SQLConf conf, Set late) {
             List asked = new ArrayList();
             LogicalPlan scan = plan;
             for (; scan instanceof Project || scan instanceof Filter; scan = (LogicalPlan) scan.children().apply(0)) {
                 if (scan instanceof Filter) questions(((Filter) scan).condition(), asked);
             }
             if (!asked.isEmpty() && scan instanceof DataSourceV2ScanRelation) {
-                addLate(scan, asked, givers, late);
+                addLate(scan, asked, broadcastSides, late);
             } else {
-                for (int i = 0; i < plan.children().size(); i++) addLate((LogicalPlan) plan.children().apply(i), inside(plan, i, givers, conf), conf, late);
+                for (int i = 0; i < plan.children().size(); i++) addLate((LogicalPlan) plan.children().apply(i), inside(plan, i, broadcastSides, conf), conf, late);
             }
         }
 
-        /** Adds those of a scan's key filters that come too late. None does if another may let our reader in, which uses all. */
-        private void addLate(LogicalPlan scan, List asked, List givers, Set late) {
+        /**
+         * Adds those of a scan's key filters that come too late: none if another comes in time, as it may let our reader in,
+         * which uses them all.
+         */
+        private void addLate(LogicalPlan scan, List asked, List broadcastSides, Set late) {
             if (Handler.keyOf(((DataSourceV2ScanRelation) scan).scan()) == null) return;
-            for (int i = 0; i < asked.size(); i++) if (given((DynamicPruningSubquery) asked.get(i), givers)) return;
+            for (int i = 0; i < asked.size(); i++) if (suppliedBy((DynamicPruningSubquery) asked.get(i), broadcastSides)) return;
             for (int i = 0; i < asked.size(); i++) {
                 DynamicPruningSubquery one = (DynamicPruningSubquery) asked.get(i);
                 boolean plain = one.pruningKey() instanceof Attribute && scan.outputSet().contains((Attribute) one.pruningKey());
@@ -127,17 +130,18 @@ public final class JoinPlanning {
             }
         }
 
-        private static boolean given(DynamicPruningSubquery asked, List givers) {
-            for (int i = 0; i < givers.size(); i++) if (((Expression) asked.buildKeys().apply(0)).references().subsetOf(((LogicalPlan) givers.get(i)).outputSet())) return true;
+        /** Whether one of the broadcast sides outputs the keys of a key filter. */
+        private static boolean suppliedBy(DynamicPruningSubquery asked, List broadcastSides) {
+            for (int i = 0; i < broadcastSides.size(); i++) if (((Expression) asked.buildKeys().apply(0)).references().subsetOf(((LogicalPlan) broadcastSides.get(i)).outputSet())) return true;
             return false;
         }
 
-        /** Returns the givers of a child: none below an exchange. */
-        private static List inside(LogicalPlan plan, int child, List givers, SQLConf conf) {
+        /** Returns the broadcast sides that a child's stage joins: none from above an exchange. */
+        private static List inside(LogicalPlan plan, int child, List broadcastSides, SQLConf conf) {
             List all = new ArrayList();
-            if (!(plan instanceof Join)) return exchanges(plan) ? all : givers;
+            if (!(plan instanceof Join)) return exchanges(plan) ? all : broadcastSides;
             if (!smallBeside((Join) plan, child == 0, conf)) return all;
-            all.addAll(givers);
+            all.addAll(broadcastSides);
             all.add(plan.children().apply(1 - child));
             return all;
         }
@@ -205,35 +209,35 @@ public final class JoinPlanning {
 
         /**
          * Returns the plan with a key filter right above the scan that outputs the attribute, or null if none
-         * is added. "timely": whether the keys come before the stage of the plan is made.
+         * is added. "sameStage": whether the join that gives the keys is in the stage of the plan.
          */
-        private LogicalPlan below(LogicalPlan plan, Attribute key, LogicalPlan other, Seq keys, int at, boolean timely) {
+        private LogicalPlan below(LogicalPlan plan, Attribute key, LogicalPlan other, Seq keys, int at, boolean sameStage) {
             if (plan instanceof DataSourceV2ScanRelation) {
                 String ours = Handler.keyOf(((DataSourceV2ScanRelation) plan).scan());
                 if (ours == null || !SPARK.getFilterableTableScan(key, plan).isDefined()) return null;
                 String whole = keys.apply(at) instanceof Attribute ? whole(other, (Attribute) keys.apply(at), key) : null;
                 if (whole != null && !"true".equals(selective.apply(ours, key.name() + '\u0000' + whole))) return null;
-                if (!timely && !prunes(plan, key, selective)) return null;
+                if (!sameStage && !prunes(plan, key, selective)) return null;
                 return new Filter(asking(key, other, keys, at), plan);
             }
             if (plan instanceof Filter) {
                 Filter filter = (Filter) plan;
                 if (!filter.condition().deterministic() || asks(filter.condition(), key, (Expression) keys.apply(at))) return null;
-                return above(plan, below(filter.child(), key, other, keys, at, timely));
+                return above(plan, below(filter.child(), key, other, keys, at, sameStage));
             }
             if (plan instanceof Project) {
                 Attribute inside = inside((Project) plan, key);
-                return inside == null ? null : above(plan, below((LogicalPlan) plan.children().apply(0), inside, other, keys, at, timely));
+                return inside == null ? null : above(plan, below((LogicalPlan) plan.children().apply(0), inside, other, keys, at, sameStage));
             }
             if (plan instanceof Join) {
                 Join join = (Join) plan;
                 String type = join.joinType().getClass().getSimpleName();
                 if (join.left().outputSet().contains(key) && !type.equals("RightOuter$") && !type.equals("FullOuter$") && !type.equals("LeftSingle$")) {
-                    LogicalPlan left = below(join.left(), key, other, keys, at, timely && smallBeside(join, true, conf));
+                    LogicalPlan left = below(join.left(), key, other, keys, at, sameStage && smallBeside(join, true, conf));
                     return left == null ? null : with(join, left, join.right());
                 }
                 if (join.right().outputSet().contains(key) && (type.equals("Inner$") || type.equals("RightOuter$"))) {
-                    LogicalPlan right = below(join.right(), key, other, keys, at, timely && smallBeside(join, false, conf));
+                    LogicalPlan right = below(join.right(), key, other, keys, at, sameStage && smallBeside(join, false, conf));
                     return right == null ? null : with(join, join.left(), right);
                 }
             }

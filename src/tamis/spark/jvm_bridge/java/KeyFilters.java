@@ -64,7 +64,7 @@ public final class KeyFilters {
     private static final class EachFilter extends scala.runtime.AbstractPartialFunction {
         private final Predicate removed;
 
-        /** "removed" tells which key filters to remove; null removes all. */
+        /** "removed" tells which key filters to remove; null removes all that lie right above Tamis scans. */
         EachFilter(Predicate removed) { this.removed = removed; }
 
         public boolean isDefinedAt(Object node) { return node instanceof Filter && (removed != null || ours(((Filter) node).child())); }
