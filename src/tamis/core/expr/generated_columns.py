@@ -11,16 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tamis.core.expr import registry
 from tamis.core.expr.calls import make_call
-from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS
 from tamis.core.expr.parse_filter import parse_value
+from tamis.core.expr.portable_values import is_portable, prints_doubles
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Moving
 from tamis.core.expr.unsupported_rows import can_fail, is_supported, refusal_error
 from tamis.core.types import (
     BINARY_COLLATION,
     BOOLEAN,
-    DATE,
     DOUBLE,
     FLOAT,
     INTEGRAL,
@@ -68,51 +66,12 @@ class GeneratedColumn:
     @property
     def portable(self) -> bool:
         """Whether every release of Java gives the value that was stored."""
-        return _portable(self.value)
+        return is_portable(self.value)
 
     @property
     def portable_but_numbers(self) -> bool:
         """Whether the value is a text of JSON, about which releases of Java agree unless it is a number."""
-        return self.value.type == STRING and _prints_doubles(self.value) and all(map(_portable, self.value.children))
-
-
-_WITHOUT_DIGITS = (*INTEGRAL, BOOLEAN, DATE)
-"""Types of which the text of a double that releases print differently gives no value, or the same error."""
-
-
-def _portable(expr: Expr) -> bool:
-    """Whether releases of Java and Python agree about an expression.
-
-    They do not about the case of some letters, the digits of doubles, and local times in some regions. JSON holds
-    doubles as text, and a VARIANT holds texts that become times. Older releases of Tamis stored the exact negative of a
-    long decimal.
-    """
-    if not isinstance(expr, Call):
-        return all(_portable(child) for child in expr.children)
-    if expr.function in {"negate", "abs"} and _is_long(expr.type):
-        return False
-    parts: tuple[Expr, ...] = expr.children
-    if expr.function == "cast" and expr.type in _WITHOUT_DIGITS and _prints_doubles(parts[0]):
-        parts = parts[0].children
-    elif _prints_doubles(expr) or (
-        registry.function_entry(expr.function).reliable is not None
-        and not (expr.function in {"cast", "round", "bround"} and parts[0].type not in (FLOAT, DOUBLE))
-    ):
-        return False
-    return all(_portable(part) for part in parts)
-
-
-def _is_long(data_type: DataType) -> bool:
-    return isinstance(data_type, Decimal) and data_type.precision > JAVA_CONTEXT_DIGITS
-
-
-def _prints_doubles(expr: Expr) -> bool:
-    """Whether a call gives values of JSON under a type that shows how a double was printed."""
-    if not isinstance(expr, Call):
-        return False
-    if expr.function in {"variant_get", "from_json"}:
-        return expr.type not in (*_WITHOUT_DIGITS, FLOAT, DOUBLE)
-    return expr.function == "get_json_object"
+        return self.value.type == STRING and prints_doubles(self.value) and all(map(is_portable, self.value.children))
 
 
 def _may_cut(to: DataType, value: Expr) -> bool:
