@@ -90,7 +90,7 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
     nested = frozenset(i for i, path in schema.paths.items() if path[0] in ids)
     found = footer_statistics(footers, schema, source, constants, nested)
     logged = {name: files[name].combine_chunks() for name in files.column_names if name not in FILES.names}
-    statistics = {name: _either(found.get(name), logged.get(name)) for name in dict.fromkeys((*found, *logged))}
+    statistics = found.with_metadata(logged, schema)
     gone, deletions = _deleted(part_ids, files["deletion"].to_pylist(), footers)
     live = pa.array([footer.metadata.num_rows > lost for footer, lost in zip(footers, gone, strict=True)], pa.bool_())
     return ExternalParts(pa.table(manifest | statistics).filter(live), deletions, tuple(entries), extra, bare_names)
@@ -117,13 +117,6 @@ def _deleted(
         if vector and 0 < len(rows) < footer.metadata.num_rows:
             kept[part_id] = vector
     return gone, kept
-
-
-def _either(one: pa.Array | None, two: pa.Array | None) -> pa.Array:
-    """Return what the footer says, and the source's own metadata where it says nothing."""
-    if one is None or two is None:
-        return two if one is None else one
-    return pc.coalesce(one, two) if one.type == two.type else one
 
 
 def _check_inside(paths: pa.ChunkedArray, root: str) -> None:

@@ -1,8 +1,13 @@
-"""Statistics of many foreign files from their footers, as whole columns over all files."""
+"""Statistics of many foreign files from their footers, and from the source's metadata, as columns over all files.
+
+A source's metadata are often computed from the same footers, by readers that take a row group without bounds, or
+without a number of NULLs, for one that has no values, or no NULLs. So the metadata count only for files whose footers
+say nothing of the column: they must not bring back what the footers were not believed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,14 +16,14 @@ import pyarrow.compute as pc
 
 from tamis.bridges.sources.source_footers import SourceFooter
 from tamis.core.stats.columns.bounds import LIMIT, cut_high, cut_low
-from tamis.core.stats.statistics_columns import BOUNDS, bound_name, count_name
+from tamis.core.stats.statistics_columns import BOUNDS, bound_name, count_name, has_bounds, parse_name
 from tamis.core.types import Schema
 from tamis.core.types.arrow import sortable_array
 from tamis.storage.commit_log import Source
 from tamis.storage.files.constant_columns import constant_columns, constant_statistics
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout, file_kind, foreign_names
 from tamis.storage.files.parquet.foreign_statistics import BoundedLeaf, Raw, bounded_leaves, bounds_of, raw_statistics
-from tamis.storage.files.parquet.legacy_calendar import legacy_calendar
+from tamis.storage.files.parquet.legacy_calendar import file_calendar
 
 Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -33,14 +38,42 @@ class _Column:
     """The file of each value of ``raw``, ascending."""
 
 
+@dataclass(frozen=True, slots=True)
+class FooterStatistics:
+    """Statistics columns, one row per file."""
+
+    columns: Mapping[str, pa.Array]
+    """What no footer vouches for is NULL."""
+    silent: Mapping[str, pa.BooleanArray]
+    """By the name of a statistics column: the files whose footers say nothing of it, neither believed nor not."""
+
+    def with_metadata(self, metadata: Mapping[str, pa.Array], schema: Schema) -> dict[str, pa.Array]:
+        """Return the statistics together with those of the source's ``metadata``, where these count."""
+        merged = dict(self.columns)
+        for name, values in metadata.items():
+            parsed = parse_name(name)
+            field = None if parsed is None else schema.by_id.get(parsed.id)
+            if parsed is None or field is None:
+                continue
+            allowed = values
+            if parsed.kind != "nans" and has_bounds(field.type):  # what footers may say
+                if name not in self.silent:
+                    continue
+                allowed = pc.if_else(self.silent[name], values, pa.scalar(None, values.type))
+            mine = merged.get(name)
+            if mine is None or mine.type == allowed.type:
+                merged[name] = allowed if mine is None else pc.coalesce(mine, allowed)
+        return merged
+
+
 def footer_statistics(
     footers: Sequence[SourceFooter],
     schema: Schema,
     source: Source,
     constants: Sequence[str | None],
     ids: frozenset[int],
-) -> dict[str, pa.Array]:
-    """Return statistics columns of the columns ``ids``, one row per file; what no footer vouches for is NULL."""
+) -> FooterStatistics:
+    """Return the statistics of the columns ``ids``."""
     columns: dict[tuple[int, pa.DataType, bool, bool], _Column] = {}
     lacking: dict[int, list[int]] = {}
     layouts: dict[bytes, ForeignLayout] = {}
@@ -52,7 +85,7 @@ def footer_statistics(
         layout = layouts.get(columns_of_file)
         if layout is None:
             layout = layouts[columns_of_file] = ForeignLayout(bare, schema, foreign_names(source, schema, bare))
-        calendar = legacy_calendar(footer.metadata.metadata)
+        calendar = file_calendar(source.kind, footer.metadata.metadata)
         kind = (columns_of_file, footer.metadata.created_by, calendar, tuple(_physical(footer)))
         leaves = kinds.get(kind)
         if leaves is None:
@@ -78,7 +111,7 @@ def footer_statistics(
             constant = constant_statistics(constant_columns(text, schema), schema, [int(rows[at])], ids)
             for name, values in constant.items():
                 found.add(name, np.array([at]), values)
-    return found.columns()
+    return FooterStatistics(found.columns(), found.silent())
 
 
 def _physical(footer: SourceFooter) -> Iterable[str]:
@@ -92,6 +125,7 @@ class _Pieces:
     def __init__(self, files: int) -> None:
         self._files = files
         self._pieces: dict[str, list[tuple[Ints, pa.Array]]] = {}
+        self._silent: dict[str, list[Ints]] = {}
 
     def add(self, name: str, files: Ints, values: pa.Array) -> None:
         self._pieces.setdefault(name, []).append((files, values))
@@ -110,6 +144,7 @@ class _Pieces:
             files,
             pa.array(nulls, mask=~np.logical_and.reduceat(counted, starts)),
         )
+        self._add_silent(count_name(leaf.column_id, "nulls"), files, starts, [raw.described for raw in column.raw])
         known = pc.or_(bounds.low.is_valid(), bounds.empty).to_numpy(zero_copy_only=False)
         known = np.logical_and.reduceat(known, starts)
         for kind, values in zip(BOUNDS, (bounds.low, bounds.high), strict=True):
@@ -117,6 +152,19 @@ class _Pieces:
             name = bound_name(leaf.column_id, leaf.data_type, kind)
             none = pa.scalar(None, best.type)
             self.add(name, files, _cut(pc.if_else(pa.array(known), best, none), upper=kind == "hi"))
+            self._add_silent(name, files, starts, [raw.bounded for raw in column.raw])
+
+    def _add_silent(self, name: str, files: Ints, starts: Ints, said: Sequence[bool]) -> None:
+        """Add the files of which no row group has the statistic; ``said`` is by row group."""
+        self._silent.setdefault(name, []).append(files[~np.logical_or.reduceat(np.array(said), starts)])
+
+    def silent(self) -> dict[str, pa.BooleanArray]:
+        found = {}
+        for name, pieces in self._silent.items():
+            mask = np.zeros(self._files, dtype=bool)
+            mask[np.concatenate(pieces)] = True
+            found[name] = pa.array(mask)
+        return found
 
     def columns(self) -> dict[str, pa.Array]:
         return {name: self._whole(pieces) for name, pieces in self._pieces.items()}

@@ -1,8 +1,9 @@
 """Statistics of a Delta log as columns of a manifest: only what the protocol vouches for.
 
-Delta cuts texts, truncates times to milliseconds, may have decimals as doubles, and says nothing about NaN. Where a
-writer could have meant two things, the bound is widened to hold under both, or left out. Bounds never say that they
-occur.
+Delta cuts texts, truncates times to milliseconds and their zones' offsets to minutes, may have decimals as doubles, and
+says nothing about NaN. Where a writer could have meant two things, the bound is widened to hold under both, or left
+out. Bounds never say that they occur. Counts of NULLs of arrays and maps are left out: deltalake wrote those of their
+elements.
 """
 
 from __future__ import annotations
@@ -19,13 +20,31 @@ from tamis.bridges.sources.delta_schema import Place
 from tamis.bridges.sources.struct_fields import StructFields
 from tamis.bridges.sources.text_bounds import above_cut_text
 from tamis.core.stats.statistics_columns import bound_name, count_name, has_bounds
-from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, String, Struct
+from tamis.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    DataType,
+    Map,
+    String,
+    Struct,
+)
 from tamis.core.types import Decimal as DecimalType
 from tamis.core.types.arrow import to_arrow_type
 
 _LOW, _HIGH, _NULLS = "minValues", "maxValues", "nullCount"
 _MILLISECOND = 999
 """What truncation to milliseconds may have taken away, in microseconds."""
+
+_OFFSET_SECONDS = 59 * 10**6
+"""What truncation of a zone's offset to minutes may have moved an instant by, in microseconds."""
+_WHOLE_OFFSETS = 94_694_400 * 10**6
+"""1973-01-01 as microseconds since 1970: since 1972, all zones have offsets of whole minutes."""
 
 _EXACT_DIGITS = 15
 """Decimals of as many digits are distinguished by doubles, even by ones that are a few units off."""
@@ -38,7 +57,7 @@ _AT_ONCE = 2**16
 
 def file_statistics(files: pa.Table, places: Sequence[Place]) -> dict[str, pa.Array]:
     """Return ``rows`` and the statistics columns of ``files`` (columns ``stats``, ``deletionVector``)."""
-    leaves = [p for p in places if not isinstance(p.field.type, Struct)]
+    leaves = [p for p in places if not isinstance(p.field.type, Struct | Array | Map)]
     texts = _array(files["stats"])
     slices = [texts.slice(at, _AT_ONCE) for at in range(0, max(len(texts), 1), _AT_ONCE)]
     parsed = StructFields(pa.concat_arrays([_parsed_json(each, leaves) for each in slices]))
@@ -93,7 +112,7 @@ def _bound(raw: pa.Array | None, place: Place, side: str, rows: int) -> pa.Array
     if data_type in (FLOAT, DOUBLE):
         return _number(found, place, side)
     if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
-        return _moment(found, side)
+        return _moment(found, side, zoned=data_type == TIMESTAMP)
     if isinstance(data_type, DecimalType) and data_type.precision > _EXACT_DIGITS:
         return _rounded(found, data_type, side)
     return found
@@ -119,15 +138,19 @@ def _number(found: pa.Array, place: Place, side: str) -> pa.Array:
     return found
 
 
-def _moment(found: pa.Array, side: str) -> pa.Array:
-    """Widen by the millisecond that truncation took; before 1970, some writers truncate towards it."""
+def _moment(found: pa.Array, side: str, *, zoned: bool) -> pa.Array:
+    """Widen by the millisecond that truncation took; before 1970, some writers truncate towards it.
+
+    ``zoned``: also by what truncation of an offset to minutes moved an old instant by, in either direction.
+    """
     micros = found.cast(pa.int64())
-    if side == _HIGH:
-        room = pc.less(micros, 2**63 - 1 - _MILLISECOND)
-        return pc.if_else(room, pc.add(micros, _MILLISECOND), pa.scalar(None, pa.int64())).cast(found.type)
-    room = pc.greater(micros, -(2**63) + _MILLISECOND)
-    lower = pc.if_else(pc.less_equal(micros, 0), pc.subtract(micros, _MILLISECOND), micros)
-    return pc.if_else(room, lower, pa.scalar(None, pa.int64())).cast(found.type)
+    moved = pc.if_else(pc.less(micros, _WHOLE_OFFSETS), _OFFSET_SECONDS if zoned else 0, 0)
+    upper = side == _HIGH
+    cut = _MILLISECOND if upper else pc.if_else(pc.less_equal(micros, 0), _MILLISECOND, 0)
+    widest = _MILLISECOND + _OFFSET_SECONDS
+    room = pc.less(micros, 2**63 - 1 - widest) if upper else pc.greater(micros, -(2**63) + widest)
+    inside = pc.if_else(room, micros, pa.scalar(None, pa.int64()))
+    return (pc.add if upper else pc.subtract)(inside, pc.add(moved, cut)).cast(found.type)
 
 
 def _cast(raw: pa.Array, arrow: pa.DataType) -> pa.Array:

@@ -22,7 +22,7 @@ from tamis.storage.files.parquet.footer import Footer, footer_of
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names, int96_columns
 from tamis.storage.files.parquet.foreign_pages import ForeignPages
 from tamis.storage.files.parquet.foreign_statistics import group_statistics
-from tamis.storage.files.parquet.legacy_calendar import Rebasing, legacy_calendar
+from tamis.storage.files.parquet.legacy_calendar import Rebasing, file_calendar
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.files.parquet.parquet_part import Ordinals, ParquetPart, Shape
 from tamis.storage.files.protocol import PartRef, Piece
@@ -68,7 +68,7 @@ class ForeignParquetPart(ParquetPart):
     def __init__(self, part: PartSource, schema: Schema, footer: Footer, source: Source) -> None:
         self._origin = source
         self._constants: Mapping[int, pa.Scalar] = constant_columns(part.ref.constants, schema)
-        self._calendar = legacy_calendar(footer.metadata)
+        self._calendar = file_calendar(source.kind, footer.metadata)
         super().__init__(part, schema, footer)
         self._rebasing: Rebasing | None = None
         if self._calendar:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Context
 from decimal import Decimal as PyDecimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -49,8 +49,19 @@ class BoundedLeaf:
     """Whether the number of NULLs in the footer is to be believed."""
 
 
-Raw = tuple[Any, Any, int | None, int]
-"""Lower and upper bound as the footer has them, number of NULLs, number of values with NULLs; None: unknown."""
+class Raw(NamedTuple):
+    """What the footer says of a leaf in a row group; None: unknown."""
+
+    low: Any
+    """The lower bound as the footer has it."""
+    high: Any
+    nulls: int | None
+    rows: int
+    """The number of values with NULLs."""
+    described: bool
+    """Whether the footer has statistics of the leaf, believed or not."""
+    bounded: bool
+    """Whether these have bounds, believed or not."""
 
 
 def bounded_leaves(
@@ -109,12 +120,12 @@ def _raw(group: Any, leaf: BoundedLeaf) -> Raw:
     chunk = group.column(leaf.at)
     said, rows = chunk.statistics if chunk.is_stats_set else None, group.num_rows
     if said is None:
-        return None, None, None, rows
+        return Raw(None, None, None, rows, described=False, bounded=False)
     counted = leaf.counted and said.has_null_count and 0 <= said.null_count <= rows
     nulls = said.null_count if counted else None
-    if not leaf.vouched or not said.has_min_max:
-        return None, None, nulls, rows
-    return said.min_raw, said.max_raw, nulls, rows
+    bounded = bool(said.has_min_max)
+    low, high = (said.min_raw, said.max_raw) if bounded and leaf.vouched else (None, None)
+    return Raw(low, high, nulls, rows, described=True, bounded=bounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +146,7 @@ class Bounds:
 def bounds_of(raw: Sequence[Raw], leaf: BoundedLeaf) -> Bounds:
     """Turn raw statistics into the column's type; a pair of bounds that makes no sense is unknown."""
     target = to_arrow_type(leaf.data_type)
-    low, high = (_typed([one[side] for one in raw], leaf, target) for side in (0, 1))
+    low, high = (_typed(values, leaf, target) for values in ([one.low for one in raw], [one.high for one in raw]))
     senseless = pc.or_(low.is_null(), high.is_null())
     if pa.types.is_floating(target):
         senseless = pc.or_kleene(senseless, pc.or_kleene(pc.is_nan(low), pc.is_nan(high)))
@@ -148,8 +159,8 @@ def bounds_of(raw: Sequence[Raw], leaf: BoundedLeaf) -> Bounds:
     if pa.types.is_floating(target):
         low = pc.if_else(pc.equal(low, 0.0), pa.scalar(-0.0, target), low)
         high = pc.if_else(pc.equal(high, 0.0), pa.scalar(0.0, target), high)
-    nulls = pa.array([one[2] for one in raw], pa.int64())
-    return Bounds(low, high, nulls, pa.array([one[3] for one in raw], pa.int64()))
+    nulls = pa.array([one.nulls for one in raw], pa.int64())
+    return Bounds(low, high, nulls, pa.array([one.rows for one in raw], pa.int64()))
 
 
 def _of_old_calendar(low: pa.Array) -> pa.Array:

@@ -40,7 +40,15 @@ class LegacyCalendar:
         return self.dates or self.int96
 
 
-def legacy_calendar(notes: Mapping[bytes, bytes] | None) -> LegacyCalendar:
+def file_calendar(kind: str, notes: Mapping[bytes, bytes] | None) -> LegacyCalendar:
+    """Return which values of a file in a source of this kind may be of the old calendar.
+
+    In Iceberg none is, whatever the notes say: its readers and its statistics count days as the file stores them.
+    """
+    return LegacyCalendar() if kind == "iceberg" else _noted_calendar(notes)
+
+
+def _noted_calendar(notes: Mapping[bytes, bytes] | None) -> LegacyCalendar:
     """Return what a footer's notes say, by the rules of Spark's reader; Hive says it by ``writer.date.proleptic``."""
     notes = notes or {}
     version = notes.get(b"org.apache.spark.version")
