@@ -134,3 +134,40 @@ def test_statistics_that_a_checkpoint_has_as_columns(tmp_path: Path) -> None:
     source = read_delta(str(tmp_path))
     assert sorted(source.files["1|long|lo"].to_pylist()) == [0, 0, 1]
     assert check_claims(source) == 18
+
+
+def test_files_of_a_checkpoint_may_spell_a_partition_column_in_different_case(tmp_path: Path) -> None:
+    data = pa.table({"v": [1]})
+    adds = [logs.add(tmp_path, f"{key}.parquet", data, None, partitionValues={key: key}) for key in ("Part", "part")]
+    metadata = {"metaData": logs.metadata([logs.field("v", "long"), logs.field("Part", "string")], ["Part"])}
+    logs.commit(tmp_path, 0, [{"protocol": logs.PROTOCOL}, metadata, *adds])
+    by_commit = sorted_rows(live_rows(read_delta(str(tmp_path))))
+    kind = pa.struct(
+        [
+            ("path", pa.string()),
+            ("partitionValues", pa.map_(pa.string(), pa.string())),
+            ("size", pa.int64()),
+            ("dataChange", pa.bool_()),
+        ]
+    )
+    rows = [{**one["add"], "partitionValues": list(one["add"]["partitionValues"].items())} for one in adds]
+    rows.append({**rows[0], "path": "null.parquet", "partitionValues": [("Part", None)]})
+    logs.add(tmp_path, "null.parquet", data)
+    empty = [None] * 2
+    checkpoint = pa.table(
+        {
+            "add": pa.array([*empty, *({name: row[name] for name in kind.names} for row in rows)], kind),
+            "protocol": pa.array([logs.PROTOCOL, *[None] * 4]),
+            "metaData": pa.array([None, metadata_row(metadata["metaData"]), *[None] * 3]),
+        }
+    )
+    pq.write_table(checkpoint, tmp_path / "_delta_log" / f"{0:020}.checkpoint.parquet")
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    found = live_rows(read_delta(str(tmp_path)))
+    assert set(found["Part"].to_pylist()) == {"Part", "part", None}
+    assert sorted_rows(found.filter(found["Part"].is_valid())) == by_commit
+
+
+def metadata_row(metadata: dict[str, object]) -> dict[str, object]:
+    """The metadata as a checkpoint has them; an empty map of properties."""
+    return {name: value for name, value in metadata.items() if name not in {"configuration", "format"}}

@@ -51,10 +51,19 @@ def test_column_mapping_gives_ids_and_names(tmp_path: Path, mode: str) -> None:
     assert source.column_names == {3: "col-a", 4: "col-st", 5: "col-x", 6: "col-l", 7: "col-p"}
     assert source.by_field_id == (mode == "id")
     row = source.files.to_pylist()[0]
-    assert (row["3|long|lo"], row["3|long|hi"], row["5|nulls"], row["6|nulls"]) == (1, 2, 1, 1)
+    assert (row["3|long|lo"], row["3|long|hi"], row["5|nulls"]) == (1, 2, 1)
     assert json.loads(row["constants"]) == {"7": "here"}
     assert check_claims(source) >= 8
     assert live_rows(source)["renamed"].to_pylist() == [1, 2]
+
+
+def test_a_file_without_ids_is_refused_where_columns_are_found_by_them(tmp_path: Path) -> None:
+    """The protocol of Delta forbids to look for names there: the names of files may be those of other columns."""
+    metadata = logs.metadata([mapped("a", "long", 1, "b")], **{"delta.columnMapping.mode": "id"})
+    add = logs.add(tmp_path / "d", "a.parquet", pa.table({"b": [1]}), None)
+    logs.commit(tmp_path / "d", 0, [{"protocol": logs.protocol("columnMapping")}, {"metaData": metadata}, add])
+    with pytest.raises(tamis.errors.InvalidInput, match=r"DELTA_FIELD_IDS.*a\.parquet has no field ids"):
+        tamis.adopt(tmp_path / "d", tmp_path / "t")
 
 
 def test_ids_stay_when_the_schema_changes(tmp_path: Path) -> None:

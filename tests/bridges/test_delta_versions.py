@@ -61,6 +61,22 @@ def test_the_time_in_a_commit_counts_where_the_table_says_so(tmp_path: Path) -> 
     assert read_delta(str(tmp_path)).timestamp_micros == 2_000_000
 
 
+def test_times_of_objects_do_not_count_after_the_times_in_commits_begin(tmp_path: Path) -> None:
+    """A copy of the table changes the former: here they are later than all times in the commits."""
+    since = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "2"}
+    metadata = {"metaData": logs.metadata([logs.field("v", "long")], **since)}
+    logs.commit(tmp_path, 0, [{"protocol": logs.PROTOCOL}, metadata])
+    logs.commit(tmp_path, 1, [{"commitInfo": {}}])
+    for version, stamp in ((2, 2_000), (3, 3_000)):
+        logs.commit(tmp_path, version, [{"commitInfo": {"inCommitTimestamp": stamp}}])
+    for version, seconds in ((0, 100), (1, 200), (2, 201), (3, 202)):
+        os.utime(tmp_path / "_delta_log" / f"{version:020}.json", ns=(seconds * 10**9, seconds * 10**9))
+    found = [read_delta(str(tmp_path), timestamp_micros=ms * 1_000).version for ms in (2_500, 3_000, 150_000)]
+    assert found == ["2", "3", "3"]
+    os.utime(tmp_path / "_delta_log" / f"{0:020}.json", ns=(10**9, 10**9))
+    assert read_delta(str(tmp_path), timestamp_micros=1_500_000).version == "0"
+
+
 @pytest.mark.push_cases(6)
 @pytest.mark.parametrize("name", [*CHANGES, *RENAMES])
 def test_an_export_reads_as_what_was_exported(tmp_path: Path, name: str) -> None:

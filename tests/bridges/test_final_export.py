@@ -164,3 +164,28 @@ def test_the_property_exports_nothing_after_the_end(tmp_path: Path) -> None:
     before = DeltaTable(str(tmp_path / "t")).version()
     table.export("delta", final=True)
     assert (DeltaTable(str(tmp_path / "t")).version(), delta_ids(tmp_path)) == (before, [1, 3])
+
+
+def test_a_dropped_column_that_files_still_hold_is_named_at_the_exit(tmp_path: Path) -> None:
+    """A later column of its name would show the old values: Delta finds columns by name."""
+    table = filled(tmp_path)
+    table.alter().drop_column("s").commit()
+    table.refresh()
+    assert not any("'s'" in note for note in table.export("delta").notes)
+    notes = table.export("delta", final=True).notes
+    assert any("dropped column 's'" in note for note in notes)
+    more = pa.table({"id": [4], "s": ["new"]})
+    write_deltalake(str(tmp_path / "t"), more, mode="append", schema_mode="merge")
+    shown = pl.scan_delta(str(tmp_path / "t")).collect()
+    assert set(shown["s"].to_list()) == {"a", "c", "new"}  # what the note warns of
+
+
+@pytest.mark.parametrize("change", ["rewritten", "iceberg"])
+def test_no_dropped_column_is_named_where_none_can_come_back(tmp_path: Path, change: str) -> None:
+    table = filled(tmp_path)
+    table.alter().drop_column("s").commit()
+    table.refresh()
+    if change == "rewritten":
+        table.overwrite(table.scan().to_arrow())
+    name = "iceberg" if change == "iceberg" else "delta"
+    assert not any("dropped" in note for note in table.export(name, final=True).notes)

@@ -43,10 +43,22 @@ def check_schema(schema: Schema) -> None:
 
 
 def check_ids(footers: Sequence[SourceFooter], table: SourceTable) -> None:
-    """Raise ``InvalidInput`` (``ICEBERG_NAME_MAPPING``) for a file without ids, where names do not say enough."""
-    if table.renamed is None:
+    """Raise ``InvalidInput`` for a file without ids whose names do not say which columns it has.
+
+    ``ICEBERG_NAME_MAPPING``: where a column was renamed. ``DELTA_FIELD_IDS``: in a Delta table with the column mapping
+    ``id``, whose protocol forbids to look for names.
+    """
+    by_id = table.kind == "delta" and table.by_field_id
+    if table.renamed is None and not by_id:
         return
     bare = next((footer.path for footer in footers if not any(has_ids(f) for f in footer.schema)), None)
+    if bare is not None and by_id:
+        raise InvalidInput(
+            f"{bare} has no field ids, by which its Delta table finds columns (delta.columnMapping.mode = 'id').",
+            code="DELTA_FIELD_IDS",
+            name=bare,
+            remedy="Rewrite the file there by a writer that keeps field ids, then adopt the table.",
+        )
     if bare is not None:
         raise InvalidInput(
             f"{bare} has no field ids, its table has no name mapping, and the column {table.renamed!r} had another "

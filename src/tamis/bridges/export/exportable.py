@@ -113,6 +113,18 @@ def live_schemas(snapshot: Snapshot) -> list[Schema]:
     return [schema for schema in snapshot.head.schemas if schema.schema_id in found]
 
 
+def dropped_columns(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the dropped columns that live parts may still hold, without what is below them."""
+    schema = snapshot.head.schema
+    assert schema is not None
+    found: dict[int, str] = {}
+    for older in live_schemas(snapshot):
+        for i, path in older.paths.items():
+            if i not in schema.by_id and all(above in schema.by_id for above in path[:-1]):
+                found[i] = older.path_text(older.by_id[i])
+    return tuple(dict.fromkeys(found.values()))
+
+
 def _inner(schema: Schema) -> Iterator[Field]:
     yield from (field for _, field in schema.walk())
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tamis.bridges.export.export_result import Exported
+from tamis.bridges.export.exportable import dropped_columns
 from tamis.errors import Conflict
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit
 from tamis.storage.commit_log.features import EXPORTED
@@ -32,7 +33,7 @@ def end_with_export(store: Store, newest: Callable[[], Snapshot], export: Callab
             if error.code == "CONFLICT_REPLACED":
                 raise
             raise LostRace from error
-        return done
+        return replace(done, notes=(*done.notes, *_notes(snapshot, done.format)))
 
     try:
         return COMMIT_RACES.run(attempt)
@@ -43,6 +44,16 @@ def end_with_export(store: Store, newest: Callable[[], Snapshot], export: Callab
             name=store.url,
             remedy="Stop its writers, and export it again.",
         ) from None
+
+
+def _notes(snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    """Return what later writers must know. Iceberg gives new columns new ids, so old files show nothing in them."""
+    if name != "delta":
+        return ()
+    return tuple(
+        f"Some files hold the dropped column {column!r}: a new column of that name would show its old values."
+        for column in dropped_columns(snapshot)
+    )
 
 
 def _ending(snapshot: Snapshot, done: Exported) -> Proposal:

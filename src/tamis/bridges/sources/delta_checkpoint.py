@@ -125,7 +125,10 @@ def _vectors(found: pa.StructArray) -> pa.StructArray:
 
 
 def _json_of(maps: pa.MapArray, rows: int) -> pa.Array:
-    """Return each map of texts as a JSON object: one by one only for what differs."""
+    """Return each map of texts as a JSON object without its NULLs: one by one only for what differs.
+
+    A key that a map lacks must not get into its object: files of one table may spell a key in different case.
+    """
     if not pa.types.is_map(maps.type):
         raise ValueError("partitionValues is no map")
     keys = pc.unique(maps.keys).to_pylist() if len(maps) else []
@@ -135,8 +138,8 @@ def _json_of(maps: pa.MapArray, rows: int) -> pa.Array:
     for key in keys:
         values = pc.map_lookup(maps, pa.scalar(key, maps.type.key_type), "first")
         encoded = values.dictionary_encode()
-        texts = [json.dumps(v) for v in encoded.dictionary.to_pylist()] + ["null"]
-        codes = pc.fill_null(encoded.indices, len(texts) - 1)
-        pieces.append(pc.binary_join_element_wise(json.dumps(key), pa.array(texts).take(codes), ":"))
-    whole = pc.binary_join_element_wise(*pieces, ",")
-    return pc.binary_join_element_wise(pa.scalar("{"), whole, pa.scalar("}"), "")
+        texts = pa.array([json.dumps(v) for v in encoded.dictionary.to_pylist()], pa.string())
+        pieces.append(pc.binary_join_element_wise(",", json.dumps(key), ":", texts.take(encoded.indices), ""))
+    present = [pc.fill_null(piece, "") for piece in pieces]
+    inside = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*present, ""), 1)
+    return pc.binary_join_element_wise(pa.scalar("{"), inside, pa.scalar("}"), "")

@@ -7,7 +7,7 @@ missing or damaged is an error that names it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,19 +135,19 @@ def commit_micros(actions: Actions, entry: Entry | None) -> int | None:
     return None if entry is None else entry.modified_micros
 
 
-def version_at(store: Store, listing: Listing, micros: int, *, in_commit_timestamps: bool) -> int:
+def version_at(store: Store, listing: Listing, micros: int, *, in_commit_since: int | None) -> int:
     """Return the newest version that was committed at or before the time. Raises ``NotFound``.
 
-    ``in_commit_timestamps``: the commits themselves hold when they were made.
+    ``in_commit_since``: the version from which on the commits themselves hold when they were made. Their times are
+    never compared with those of the objects of earlier commits, which a copy of the table changes.
     """
-    best, latest = None, 0
-    for version in sorted(listing.commits):
-        entry = listing.commits[version]
-        # Delta's own readers count a commit with an earlier time than the one before as later than that one
-        stamp = max(_stamp(store, entry) if in_commit_timestamps else entry.modified_micros, latest + 1)
-        latest = stamp
-        if stamp <= micros:
-            best = version
+    by_object = {
+        v: e.modified_micros for v, e in listing.commits.items() if in_commit_since is None or v < in_commit_since
+    }
+    by_commit = {v: _stamp(store, e) for v, e in listing.commits.items() if v not in by_object}
+    best = _newest_at(by_commit, micros)
+    if best is None:
+        best = _newest_at(by_object, micros)
     if best is None:
         raise NotFound(
             f"{store.url} has no version that is as old as that.",
@@ -155,6 +155,16 @@ def version_at(store: Store, listing: Listing, micros: int, *, in_commit_timesta
             name=store.url,
             remedy="Name a later time, or a version.",
         )
+    return best
+
+
+def _newest_at(stamps: Mapping[int, int], micros: int) -> int | None:
+    best, latest = None, 0
+    for version in sorted(stamps):
+        # Delta's own readers count a commit with an earlier time than the one before as later than that one
+        latest = max(stamps[version], latest + 1)
+        if latest <= micros:
+            best = version
     return best
 
 

@@ -18,6 +18,7 @@ from tamis.bridges.sources.source_table import FILES, SourceTable
 from tamis.core.types import Schema
 
 IN_COMMIT = "delta.enableInCommitTimestamps"
+IN_COMMIT_SINCE = "delta.inCommitTimestampEnablementVersion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,9 @@ def read_delta(
     listing = list_log(root.store)
     if timestamp_micros is not None:
         newest = read_snapshot(root.store, listing=listing)
-        in_commit = (newest.metadata.get("configuration") or {}).get(IN_COMMIT) == "true"
-        version = version_at(root.store, listing, timestamp_micros, in_commit_timestamps=in_commit)
+        configuration = newest.metadata.get("configuration") or {}
+        since = int(configuration.get(IN_COMMIT_SINCE, 0)) if configuration.get(IN_COMMIT) == "true" else None
+        version = version_at(root.store, listing, timestamp_micros, in_commit_since=since)
     return source_table(root, read_snapshot(root.store, version, listing=listing), options, previous)
 
 
