@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tamis.core.expr import registry
-from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS
-from tamis.core.expr.tree import Call, Expr
-from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, DataType, Decimal
+from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS, is_text
+from tamis.core.expr.functions.cast.java_decimals import goes_through_double, prints_exponents
+from tamis.core.expr.tree import Call, Expr, Mode
+from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, DataType, Decimal
 
 _WITHOUT_DIGITS = (*INTEGRAL, BOOLEAN, DATE)
 """Types of which the text of a double that releases print differently gives no value, or the same error."""
@@ -16,13 +17,15 @@ def is_portable(expr: Expr) -> bool:
 
     They do not about the case of some letters, the digits of doubles, and local times in some regions. JSON holds
     doubles as text, and a VARIANT holds texts that become times. Older releases of Tamis stored the exact negative of a
-    long decimal.
+    long decimal, cut long decimals to integers, and printed small ones without an exponent.
     """
     if not isinstance(expr, Call):
         return all(is_portable(child) for child in expr.children)
     if expr.function in {"negate", "abs"} and _is_long(expr.type):
         return False
     parts: tuple[Expr, ...] = expr.children
+    if expr.function == "cast" and _prints_or_rounds(parts[0].type, expr):
+        return False
     if expr.function == "cast" and expr.type in _WITHOUT_DIGITS and prints_doubles(parts[0]):
         parts = parts[0].children
     elif prints_doubles(expr) or (
@@ -31,6 +34,23 @@ def is_portable(expr: Expr) -> bool:
     ):
         return False
     return all(is_portable(part) for part in parts)
+
+
+def needs_spark(expr: Expr) -> bool:
+    """Whether only Spark knows the value for some rows: releases differ, or the JVM may know other time zones."""
+    return not is_portable(expr) or any(_may_name_zone(node) for node in expr.walk())
+
+
+def _may_name_zone(node: Expr) -> bool:
+    """Whether a node reads times from text, which may name a region."""
+    return isinstance(node, Call) and node.function == "cast" and node.type == TIMESTAMP and is_text(node.args[0].type)
+
+
+def _prints_or_rounds(source: DataType, cast: Call) -> bool:
+    """Whether a cast of decimals is one that older releases of Tamis did otherwise."""
+    return goes_through_double(source, cast.type, cast.mode) or (
+        prints_exponents(source, cast.type) and cast.mode is not Mode.ANSI
+    )
 
 
 def _is_long(data_type: DataType) -> bool:

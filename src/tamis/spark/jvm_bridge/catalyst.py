@@ -26,6 +26,7 @@ from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
 from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible, as_constant, data_type, list_constants, same_values
+from tamis.spark.jvm_bridge.catalyst_patterns import read_like
 from tamis.spark.jvm_bridge.node_settings import ZoneTable, mode_of, names_zone, other_setting, zones_by_name
 
 Node = dict[str, Any]
@@ -298,10 +299,6 @@ class _Reader:
             return self.call("in", node, (args[0], *(as_constant(kind, value) for value in node["p"]["hset"])))
         return self.call("in", node, (args[0], list_constants(self.type(node["k"][0]), node["p"]["hset"])))
 
-    def like(self, node: Node, args: Args) -> Expr:
-        escape = node["p"].get("escapeChar", "\\")
-        return self.call("like", node, args if escape == "\\" else (*args, Literal(t.STRING, escape)))
-
     def size(self, node: Node, args: Args) -> Expr:
         mode = Mode.LEGACY if node["p"]["legacySizeOfNull"] else Mode.ANSI
         made = expr.make_call("size", *args, mode=mode)
@@ -377,7 +374,7 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "Literal": _Reader.literal,
     "In": _Reader.in_list,
     "InSet": _Reader.in_set,
-    "Like": _Reader.like,
+    "Like": read_like,
     "ElementAt": _Reader.element_at,
     "MakeTimestamp": _Reader.made_timestamp,
     "Size": _Reader.size,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tamis.core.expr import TRUE, Expr
+from tamis.core.expr import TRUE, Call, Expr
+from tamis.core.expr.functions.cast.java_decimals import prints_exponents
+from tamis.core.expr.portable_values import needs_spark
 from tamis.engine.operations import Result
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, SchemaMismatch, TamisError
@@ -138,7 +140,10 @@ class Insert:
 
 
 def translate_predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
-    """Translate a data source predicate to conjuncts of the filter language."""
+    """Translate a data source predicate to conjuncts of the filter language.
+
+    Nobody evaluates them again. Raises ``InvalidInput`` (``BAD_FILTER``) if only Spark can compute one of them.
+    """
     bridge = table.bridge
     found = bridge.scala_object("org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils").toCatalyst(
         java_predicate
@@ -156,7 +161,23 @@ def translate_predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, 
     session = bridge.active_session()._jsparkSession
     condition = session.sessionState().executePlan(asked, _command_mode(bridge)).analyzed().condition()
     text = bridge.helper("TreeText").render(bridge.seq([condition]), "")
-    return translate_filters(text, table.logical_schema, zone_table(bridge)).conjuncts
+    conjuncts = translate_filters(text, table.logical_schema, zone_table(bridge)).conjuncts
+    ansi = session.sessionState().conf().ansiEnabled()
+    if any(needs_spark(one) or not (ansi or _tells_mode(one)) for one in conjuncts):
+        shown = java_predicate.toString()
+        raise InvalidInput(
+            f"Only Spark can compute the filter {shown!r}: its value depends on the release of Java, or on the mode.",
+            code="BAD_FILTER",
+            name=shown,
+            remedy="Use comparisons, IN and null tests.",
+        )
+    return conjuncts
+
+
+def _tells_mode(conjunct: Expr) -> bool:
+    """Return whether no cast depends on a mode: a data source predicate says of every cast that it is ANSI's."""
+    casts = (node for node in conjunct.walk() if isinstance(node, Call) and node.function == "cast")
+    return not any(prints_exponents(node.args[0].type, node.type) for node in casts)
 
 
 def run_insert(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:

@@ -24,7 +24,9 @@ from tamis.core.expr.arrow_values import (
 )
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.functions.cast import cast_text
+from tamis.core.expr.functions.cast.java_decimals import goes_through_double, small_integers
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE
+from tamis.core.expr.java_doubles import is_left_to_spark
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone_named
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.types import (
@@ -213,6 +215,8 @@ def _from_decimal(call: Call, x: Datum) -> Evaluated:
         return Evaluated(pc.not_equal(x, pa.scalar(decimal.Decimal(0), x.type)))
     if target in FLOATS:
         return Evaluated(nearest_float(x, target))
+    if goes_through_double(call.args[0].type, target, call.mode):
+        return _to_small_integer(call, x, null)
     whole = pc.trunc(wide_decimal(x)).cast(pa.decimal256(76, 0))
     least, greatest = (pa.scalar(decimal.Decimal(v), pa.decimal256(76, 0)) for v in LIMITS[target])  # type: ignore[index]
     outside = pc.or_(pc.less(whole, least), pc.greater(whole, greatest))
@@ -225,6 +229,13 @@ def _from_decimal(call: Call, x: Datum) -> Evaluated:
     return mode_outcome(
         null_where(whole, bad).cast(pa.decimal128(20, 0)).cast(to_arrow_type(target)), bad, call.mode, _overflow(call)
     )
+
+
+def _to_small_integer(call: Call, x: Datum, null: Mask | None) -> Evaluated:
+    found, arrow = small_integers(call, x), to_arrow_type(call.type)
+    values = build_array(found.values.astype(arrow.to_pandas_dtype()), null, arrow)
+    cast_ = mode_outcome(values, found.unfit, call.mode, _overflow(call))
+    return cast_text.left_to_spark(cast_, found.unsure) if is_left_to_spark() and found.unsure.any() else cast_
 
 
 def nearest_float(x: Datum, target: DataType) -> Datum:

@@ -125,7 +125,7 @@ def _from_hex(text: str) -> float:
         return -np.inf if text.startswith("-") else np.inf
 
 
-_DATE = r"^(?P<y>[+-]?\d{4,7})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T].*)?)?)?$"
+_DATE = r"(?s)^(?P<y>[+-]?\d{4,7})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T].*)?)?)?$"
 _TIMESTAMP = (
     r"(?s)^(?:(?P<y>[+-]?\d{4,6})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T]"
     r"(?P<H>\d{1,2})(?::(?P<M>\d{1,2})(?::(?P<S>\d{1,2})(?:\.(?P<f>\d*))?(?P<z>\D.*)?)?)?)?)?)?)$"
@@ -207,14 +207,15 @@ def _timestamp(call: Call, piece: dict[str, Any], days: Numbers, bad: Mask, null
     left = named & ~bad if is_left_to_spark() else np.zeros(len(bad), bool)
     bad = (bad | unknown | over) & ~left
     found = mode_outcome(build_array(moved, null, to_arrow_type(call.type)), bad, call.mode, _bad(call))
-    return found if not left.any() else _left_to_spark(found, left)
+    return found if not left.any() else left_to_spark(found, left)
 
 
 _LAST_DAY = 106_751_991
 """The last day, counted from 1970 in either direction, that fits 64 bits of microseconds in part."""
 
 
-def _left_to_spark(found: Evaluated, left: Mask) -> Evaluated:
+def left_to_spark(found: Evaluated, left: Mask) -> Evaluated:
+    """Return what was found, with the rows ``left`` failing: Spark computes them."""
     failed = left if found.failed is None else left | found.failed
     return Evaluated(null_where(found.values, left), failed, found.error or LEFT_TO_SPARK)
 
@@ -274,9 +275,9 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
     with decimal.localcontext(decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)):
         for row, value in enumerate(x.to_pylist()):
             number = _number(value)
-            small = (
-                number is not None and number.is_finite() and number.adjusted() <= target.precision
-            )  # others exceed the context
+            if number == 0:  # its exponent may exceed the context
+                number = decimal.Decimal(0)
+            small = number is not None and number.is_finite() and number.adjusted() <= target.precision
             if number is not None and small:
                 number = number.quantize(unit)
             fits = number is not None and small and abs(number) < limit
@@ -287,7 +288,7 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
             bad[row] = value is not None and not fits and not infinite
     found = mode_outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
     left = any_set(unsure_doubles(stored_numbers(x), target.scale)) if pa.types.is_floating(x.type) else None
-    return found if left is None else _left_to_spark(found, left)
+    return found if left is None else left_to_spark(found, left)
 
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -316,7 +317,9 @@ def render(call: Call, x: Datum) -> Evaluated:
     if source in (FLOAT, DOUBLE):
         return Evaluated(null_where(pa.array([_java_text(v) for v in stored_numbers(x)], pa.string()), null_mask(x)))
     if isinstance(source, Decimal):
-        return Evaluated(pa.array([None if v is None else format(v, "f") for v in x.to_pylist()], pa.string()))
+        # outside of ANSI, Spark prints what Java's BigDecimal prints: small numbers with an exponent, as Python's str
+        shown = str if call.mode is Mode.LEGACY else _plain
+        return Evaluated(pa.array([None if v is None else shown(v) for v in x.to_pylist()], pa.string()))
     if source not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
         return Evaluated(x.cast(pa.string()))
     values, null = stored_numbers(x).astype(np.int64), null_mask(x)
@@ -332,6 +335,10 @@ def render(call: Call, x: Datum) -> Evaluated:
             for d, c in zip(_dates(values // DAY), clock.tolist(), strict=True)
         ]
     return Evaluated(null_where(pa.array(text, pa.string()), null))
+
+
+def _plain(value: decimal.Decimal) -> str:
+    return format(value, "f")
 
 
 def _java_text(value: Any) -> str:

@@ -14,6 +14,7 @@ from tamis.core.expr.calls import make_call
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.functions.cast import cast_text
 from tamis.core.expr.functions.cast.cast_kernels import FLOATS, LIMITS, PAIRS
+from tamis.core.expr.functions.cast.java_decimals import goes_through_double, is_alike, prints_exponents
 from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare_function, declare_sugar
 from tamis.core.expr.time_zones import DAY
 from tamis.core.expr.tree import Call, Expr, Mode
@@ -115,6 +116,8 @@ def _claims(call: Call) -> tuple[Claim, ...]:
 
 
 def _moded(args: tuple[Expr, ...], target: DataType) -> bool:
+    if prints_exponents(args[0].type, target):
+        return True
     return not is_lossless_cast(args[0].type, target) and not (is_instant(args[0].type) and is_instant(target))
 
 
@@ -180,6 +183,9 @@ def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
     have other offsets in the JVM.
     """
     alike = _whole_numbers(call_, bounds)
+    source = call_.args[0].type
+    if goes_through_double(source, call_.type, Mode.ANSI) or prints_exponents(source, call_.type):
+        return alike & is_alike(call_, bounds[0][0]) & is_alike(call_, bounds[0][1])
     if isinstance(call_.type, Decimal) and call_.args[0].type in FLOATS:
         return (
             alike
