@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -152,6 +153,50 @@ def test_what_comes_between_is_taken_back_too(monkeypatch: pytest.MonkeyPatch) -
     of.restore(1)
     assert met
     assert held(of) == held(of, version=1)
+
+
+def during_restore(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Any]) -> list[Any]:
+    """Have ``change`` commit once between what a restore checks and its own commit."""
+    inner, met = operations.restore.__globals__["with_index_segments"], list[Any]()
+
+    def meddle(*args: Any) -> Any:
+        if not met:
+            met.append(change())
+        return inner(*args)
+
+    monkeypatch.setitem(operations.restore.__globals__, "with_index_segments", meddle)
+    return met
+
+
+def test_a_column_that_is_dropped_meanwhile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = filled(2)
+    of.delete("ts >= 0")
+    name = of.schema.names[-1]
+    met = during_restore(monkeypatch, lambda: tamis.open(of.path).alter().drop_column(name).commit())
+    with pytest.raises(InvalidInput) as caught:
+        of.restore(2)
+    assert (caught.value.code, caught.value.name) == ("COLUMN_DROPPED", name)
+    assert met
+    assert held(of.refresh()) == []
+
+
+def test_rows_without_a_value_for_a_column_of_a_replacement_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is empty when it is replaced, so that the replacement removes nothing."""
+    of = filled(1)
+    of.delete("ts >= 0")
+
+    def replace_columns() -> Any:
+        snapshot = tamis.open(of.path).snapshot
+        schema = logical_schema(parse_columns("k INT NOT NULL"))
+        after = next_schema(snapshot.head, schema.assign_ids(snapshot.head.highest_column_id), ())
+        return commit(of.store, Proposal(Operation("replace table"), snapshot.version, head=after))
+
+    met = during_restore(monkeypatch, replace_columns)
+    with pytest.raises(InvalidInput) as caught:
+        of.restore(1, allow_dropped_columns=True)
+    assert caught.value.code == "COLUMN_NEEDS_VALUE"
+    assert met
+    assert held(of.refresh()) == []
 
 
 def test_a_version_that_is_not_there() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from tamis.engine.operations.streaming import stream_source
 from tamis.engine.operations.streaming.stream_source import Follower, Position
 from tamis.errors import InvalidInput, NotFound, SchemaFenced, TamisError
 from tamis.storage.object_store.object_cache import CACHE
+from tests.bridges import delta_logs as logs
 from tests.operations.making import filled, rows
 
 
@@ -201,3 +203,29 @@ def test_a_table_that_was_made_anew_is_not_followed(tmp_path: Path) -> None:
 def test_positions_of_a_later_release_may_have_more_fields() -> None:
     at = Position("a", 3)
     assert Position.from_json(json.dumps({**json.loads(at.to_json()), "later": 1})) == at
+
+
+@pytest.mark.parametrize("options", [{}, {"skip_changes": True}, {"skip_deletes": True}])
+def test_parts_that_come_with_deletions_of_their_source_are_told(tmp_path: Path, options: dict[str, Any]) -> None:
+    """The deletions are of rows that the commit adds: no row that was there before is gone."""
+    data = pa.table({"v": [1, 2, 3]})
+    vectors = [logs.inline_vector([0]), logs.inline_vector([1])]
+    source = tmp_path / "d"
+    adds = [logs.add(source, f"{n}.parquet", data, {}, deletionVector=vectors[n]) for n in (0, 1)]
+    protocol = {"protocol": logs.protocol("deletionVectors")}
+    logs.commit(source, 0, [protocol, {"metaData": logs.metadata([logs.field("v", "long")])}, adds[0]])
+    of = tamis.adopt(source, tmp_path / "t", follow=True)
+    assert isinstance(of, tamis.Table)
+    logs.commit(source, 1, [adds[1]])
+    of.sync()
+    follower = Follower(of.store, **options)
+    start = follower.begin(0)
+    told = list(follower.parts(start, follower.advance(start)))
+    assert [Path(ref.path).name for ref in told] == ["0.parquet", "1.parquet"]
+    assert all(ref.deletion for ref in told)
+    of.refresh()
+    logs.commit(source, 2, [logs.remove("0.parquet", deletionVector=vectors[0])])
+    of.sync()
+    if not options:
+        with pytest.raises(InvalidInput, match="CHANGED_SOURCE"):
+            Follower(of.store).advance(follower.begin(2))

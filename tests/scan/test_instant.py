@@ -22,6 +22,15 @@ NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
         ("2026-01-01T12:00:00.000001Z", "UTC", NOON + 1),
         (date(2026, 1, 1), "UTC", NOON - 12 * 3_600_000_000),
         (datetime(1969, 12, 31, 23, 59, 59, 999999), "UTC", -1),
+        # names and offsets of Java, which Python's zoneinfo does not have
+        (datetime(2026, 1, 1, 4), "PST", NOON),
+        (datetime(2026, 1, 1, 17, 30), "IST", NOON),
+        (datetime(2026, 1, 1, 21), "JST", NOON),
+        (datetime(2026, 1, 1, 13), "UT+1", NOON),
+        (datetime(2026, 1, 1, 17, 30), "UTC+0530", NOON),
+        # a time in a gap moves forward, of two instants it is the earlier one
+        (datetime(2026, 3, 29, 2, 30), "Europe/Paris", 1_774_747_800_000_000),
+        (datetime(2026, 10, 25, 2, 30), "Europe/Paris", 1_792_888_200_000_000),
     ],
 )
 def test_micros(value: datetime | date | str, zone: str, expected: int) -> None:
@@ -33,6 +42,12 @@ def test_what_is_no_instant_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         instant_range(value, "UTC")
     assert caught.value.code == "BAD_TIMESTAMP"
+
+
+def test_an_unknown_zone_is_named() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        instant_micros("2026-01-01 12:00:00", "Mars/Base")
+    assert (caught.value.code, caught.value.name) == ("UNKNOWN_TIME_ZONE", "Mars/Base")
 
 
 def test_a_pair_is_a_range_in_order() -> None:

@@ -252,11 +252,14 @@ def test_a_table_that_is_replaced_by_its_rows_keeps_newer_ones(lake: Lake) -> No
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_what_only_moves_rows_leaves_frames_as_they_are(lake: Lake, write: str) -> None:
+def test_what_changes_no_row_leaves_frames_as_they_are(lake: Lake, write: str) -> None:
     table = made(lake)
     old = lake.spark.read.format("tamis").load(table.path).where("k >= 0")
+    before = table.refresh().version
     table.append(rows([9], 1).slice(0, 0))
     table.compact()
+    lake.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('owner.note' = 'x')")
+    assert table.refresh().version >= before + 2
     WRITES[write](old, table)
 
 

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
+import numpy as np
+
+from tamis.core.expr.time_zones import zone_named
 from tamis.errors import InvalidInput
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def instant_micros(value: Any, zone: str = "UTC", *, name: str = "timestamp") -> int:
     """Convert a ``datetime``, a ``date`` (midnight) or ISO text to microseconds.
 
-    A value without an offset is in ``zone``. Raises ``InvalidInput`` (``BAD_TIMESTAMP``).
+    A value without an offset is in ``zone``, by the rules of Java. Raises ``InvalidInput`` (``BAD_TIMESTAMP``,
+    ``UNKNOWN_TIME_ZONE``).
     """
     try:
         if isinstance(value, str):
             value = datetime.fromisoformat(value.strip())
         elif isinstance(value, date) and not isinstance(value, datetime):
             value = datetime(value.year, value.month, value.day)  # noqa: DTZ001  # the zone is applied below
-        if isinstance(value, datetime):
-            known = value if value.tzinfo else value.replace(tzinfo=_zone(zone))
-            return (known - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
         pass
-    raise InvalidInput(
-        f"{value!r} is not an instant.",
-        code="BAD_TIMESTAMP",
-        name=name,
-        remedy="Give a datetime, or text such as 2026-01-31T12:00:00+00:00.",
-    )
+    if not isinstance(value, datetime):
+        raise InvalidInput(
+            f"{value!r} is not an instant.",
+            code="BAD_TIMESTAMP",
+            name=name,
+            remedy="Give a datetime, or text such as 2026-01-31T12:00:00+00:00.",
+        )
+    if value.tzinfo:
+        return (value - _EPOCH) // _MICROSECOND
+    local = (value.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+    return int(zone_named(zone).instants(np.array(local)))
 
 
 def instant_range(value: Any, zone: str) -> tuple[int, int]:
@@ -48,12 +54,3 @@ def instant_range(value: Any, zone: str) -> tuple[int, int]:
         name="now",
         remedy="Put the earlier instant first.",
     )
-
-
-def _zone(name: str) -> Any:
-    sign = {"+": 1, "-": -1}
-    offset = name.removeprefix("UTC").removeprefix("GMT")
-    if offset[:1] in sign:
-        hours, _, minutes = offset[1:].partition(":")
-        return timezone(sign[offset[0]] * timedelta(hours=int(hours), minutes=int(minutes or 0)))
-    return UTC if name in {"Z", "UTC"} else ZoneInfo(name)

@@ -106,7 +106,7 @@ def _check_versions(read: Sequence[int], store: Store, snapshot: Snapshot, newes
     oldest = min([*read, snapshot.version])
     last = max(snapshot.version, newest)
     for commit in read_commits(store, range(oldest + 1, last + 1), snapshot.head.table_id):
-        if commit.data_change:
+        if commit.touches_rows:
             raise Conflict(
                 f"The rows to write depend on version {oldest} of the table, and version {commit.version} "
                 f"({commit.operation.name}) changed its rows.",

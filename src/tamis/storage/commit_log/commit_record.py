@@ -87,6 +87,12 @@ class Commit:
     parent: str | None = None
     """The ``operation_id`` of the commit before; None at version 0, and where an earlier writer did not record it."""
 
+    @property
+    def touches_rows(self) -> bool:
+        """Whether the rows may differ from those before: a change of the head alone leaves them as they are."""
+        takes = self.remove_all or self.remove_segments or self.remove_parts or self.deletions is not None
+        return self.data_change and (self.segment is not None or bool(takes))
+
     def follows(self, before: Commit) -> bool:
         """Whether this commit was made for ``before``, as far as it says."""
         return self.table_id == before.table_id and self.parent in (None, before.operation_id)

@@ -31,7 +31,8 @@ StillValid = Callable[[Schema, Schema], "str | None"]
 
 def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snapshot, theirs: Commit) -> None:
     """Raise ``Conflict`` if ``theirs``, committed since ``base`` was read, invalidates the proposal."""
-    if theirs.head is not None and proposal.head is not None:
+    # restored rows were checked against the columns and constraints of the version that was read
+    if theirs.head is not None and (proposal.head is not None or proposal.restores is not None):
         raise _conflict("HEAD_CHANGED", theirs, "changed the table's schema or properties too")
     _check_removal(store, removal, theirs)
     if proposal.reads is not None and not proposal.blind_append and theirs.data_change:
@@ -102,6 +103,13 @@ def _check_removal(store: Store, removal: Removal, theirs: Commit) -> None:
             raise _conflict("REMOVED", theirs, f"deleted rows of the part {part_id}, which this operation removes")
     if (changed := removal.rows.overlap(store, theirs.deletions)) is not None:
         raise _conflict("ROWS", theirs, f"changed the same rows of part {changed}")
+
+
+def thins_older_parts(store: Store, commit: Commit) -> bool:
+    """Return whether ``commit`` deletes rows of parts that it does not add: a source's file may come with deletions."""
+    if commit.segment is None:
+        return commit.deletions is not None
+    return any(segment != commit.segment.segment_id for segment, _ in _thinned(store, commit))
 
 
 def _thinned(store: Store, theirs: Commit) -> list[tuple[str, str]]:

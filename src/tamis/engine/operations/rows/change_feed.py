@@ -113,7 +113,7 @@ def changes_of(store: Store, first: int, last: Snapshot, form: FeedForm = PLAIN)
             yield difference(before, last)
         return
     for commit in read_commits(store, range(first, last.version + 1), last.commit.table_id):
-        if commit.data_change:
+        if commit.touches_rows:
             yield change(store, commit)
 
 

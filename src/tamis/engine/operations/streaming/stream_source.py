@@ -26,6 +26,7 @@ from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.conflict import thins_older_parts
 from tamis.storage.commit_log.part_range import PartRange
 from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
 from tamis.storage.object_store import Store
@@ -270,7 +271,7 @@ class Follower:
             if end is not None and after == stop and not _may_equal(end.after, commits[-1].operation_id):
                 raise _history_lost(self._store, end)
             for commit in commits:
-                if changes_rows(commit):
+                if changes_rows(self._store, commit):
                     yield from self._run(adding, newest)
                     adding = []
                     skipped = self._skip_changes or (self._skip_deletes and commit.segment is None)
@@ -355,10 +356,10 @@ def _columns_replaced(store: Store, version: int) -> SchemaFenced:
     )
 
 
-def changes_rows(commit: Commit) -> bool:
+def changes_rows(store: Store, commit: Commit) -> bool:
     """Whether ``commit`` removed or moved rows of the version before, or brought back those of an earlier one."""
-    takes = commit.remove_all or commit.remove_segments or commit.remove_parts or commit.deletions
-    return bool(takes) or commit.operation.may_restore
+    takes = commit.remove_all or commit.remove_segments or commit.remove_parts
+    return bool(takes) or commit.operation.may_restore or thins_older_parts(store, commit)
 
 
 def _changed(store: Store, commit: Commit) -> InvalidInput:
