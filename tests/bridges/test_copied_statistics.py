@@ -19,7 +19,7 @@ import tamis
 from tamis.bridges.sources.delta_source import read_delta
 from tests.bridges import delta_logs as logs
 from tests.bridges import iceberg_tables as ice
-from tests.bridges.foreign_files import write_file
+from tests.bridges.foreign_files import patched, write_file, writer_of
 from tests.bridges.foreign_tables import check_claims
 from tests.bridges.test_footer_lies import edit_footer
 
@@ -71,6 +71,33 @@ def test_bounds_of_files_whose_footers_have_none_are_the_sources(tmp_path: Path)
     table = adopted(tmp_path / "d", tmp_path / "t")
     assert found(table, "t >= TIMESTAMP'2020-01-03 00:00:00Z'") == (1, 1)
     assert found(table, "s < '1'") == (1, 1)
+
+
+def test_bounds_of_writers_that_are_not_known_are_the_sources(tmp_path: Path) -> None:
+    """What must prune: the log of Photon and others tells the bounds of texts, in whose footers nothing is believed."""
+    adds = []
+    for at in range(3):
+        stats = {"minValues": {"s": f"{at}"}, "maxValues": {"s": f"{at}"}, "nullCount": {"s": 0}}
+        adds.append(logs.add(tmp_path / "d", f"{at}.parquet", pa.table({"s": [f"{at}"] * 4}), stats))
+        file = tmp_path / "d" / f"{at}.parquet"
+        patched(file, writer_of(file), b"parquet-mr compatible with Photon"[: len(writer_of(file))])
+    logs.create(tmp_path / "d", [logs.field("s", "string")], adds)
+    table = adopted(tmp_path / "d", tmp_path / "t")
+    assert found(table, "s = '1'") == (4, 1)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.decimal128(38, 3), pa.int64(), pa.timestamp("us", "UTC")])
+def test_files_of_deltalake_prune_by_their_footers(tmp_path: Path, kind: pa.DataType) -> None:
+    """What must prune, in files of several row groups: deltalake's bounds of long decimals in the log are only near."""
+    whole = pa.array([-5, 7, 120_000], pa.int64())
+    values = whole.cast(pa.decimal128(38, 3)) if pa.types.is_decimal(kind) else whole.cast(kind)
+    for at in range(3):
+        deltalake.write_deltalake(tmp_path / "d", pa.table({"v": values.slice(at, 1)}), mode="append")
+    table = adopted(tmp_path / "d", tmp_path / "t")
+    texts = {"string": "v = '7'", "decimal128(38, 3)": "v = 7.000", "int64": "v = 7"}
+    text = texts.get(str(kind), "v = TIMESTAMP'1970-01-01 00:00:00.000007Z'")
+    assert found(table, text) == (1, 1)
+    assert table.verify().ok
 
 
 def struct_file(path: Path) -> Path:

@@ -1,8 +1,9 @@
 """Statistics of many foreign files from their footers, and from the source's metadata, as columns over all files.
 
 A source's metadata are often computed from the same footers, by readers that take a row group without bounds, or
-without a number of NULLs, for one that has no values, or no NULLs. So the metadata count only for files whose footers
-say nothing of the column: they must not bring back what the footers were not believed.
+without a number of NULLs, for one that has no values, or no NULLs. So bounds of the metadata do not count where a
+footer has them for some row groups with values only, and numbers of NULLs do not where it has any statistics of the
+column.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class FooterStatistics:
 
     columns: Mapping[str, pa.Array]
     """What no footer vouches for is NULL."""
-    silent: Mapping[str, pa.BooleanArray]
-    """By the name of a statistics column: the files whose footers say nothing of it, neither believed nor not."""
+    fillable: Mapping[str, pa.BooleanArray]
+    """By the name of a statistics column: the files for which the source's metadata count."""
 
     def with_metadata(self, metadata: Mapping[str, pa.Array], schema: Schema) -> dict[str, pa.Array]:
         """Return the statistics together with those of the source's ``metadata``, where these count."""
@@ -57,9 +58,9 @@ class FooterStatistics:
                 continue
             allowed = values
             if parsed.kind != "nans" and has_bounds(field.type):  # what footers may say
-                if name not in self.silent:
+                if name not in self.fillable:
                     continue
-                allowed = pc.if_else(self.silent[name], values, pa.scalar(None, values.type))
+                allowed = pc.if_else(self.fillable[name], values, pa.scalar(None, values.type))
             mine = merged.get(name)
             if mine is None or mine.type == allowed.type:
                 merged[name] = allowed if mine is None else pc.coalesce(mine, allowed)
@@ -111,7 +112,7 @@ def footer_statistics(
             constant = constant_statistics(constant_columns(text, schema), schema, [int(rows[at])], ids)
             for name, values in constant.items():
                 found.add(name, np.array([at]), values)
-    return FooterStatistics(found.columns(), found.silent())
+    return FooterStatistics(found.columns(), found.fillable())
 
 
 def _physical(footer: SourceFooter) -> Iterable[str]:
@@ -125,7 +126,7 @@ class _Pieces:
     def __init__(self, files: int) -> None:
         self._files = files
         self._pieces: dict[str, list[tuple[Ints, pa.Array]]] = {}
-        self._silent: dict[str, list[Ints]] = {}
+        self._fillable: dict[str, list[Ints]] = {}
 
     def add(self, name: str, files: Ints, values: pa.Array) -> None:
         self._pieces.setdefault(name, []).append((files, values))
@@ -144,7 +145,11 @@ class _Pieces:
             files,
             pa.array(nulls, mask=~np.logical_and.reduceat(counted, starts)),
         )
-        self._add_silent(count_name(leaf.column_id, "nulls"), files, starts, [raw.described for raw in column.raw])
+        described = np.logical_or.reduceat(np.array([raw.described for raw in column.raw]), starts)
+        self._fillable.setdefault(count_name(leaf.column_id, "nulls"), []).append(files[~described])
+        bounded = np.array([raw.bounded for raw in column.raw])
+        lacking = ~bounded & ~bounds.empty.to_numpy(zero_copy_only=False)
+        torn = np.logical_or.reduceat(bounded, starts) & np.logical_or.reduceat(lacking, starts)
         known = pc.or_(bounds.low.is_valid(), bounds.empty).to_numpy(zero_copy_only=False)
         known = np.logical_and.reduceat(known, starts)
         for kind, values in zip(BOUNDS, (bounds.low, bounds.high), strict=True):
@@ -152,15 +157,11 @@ class _Pieces:
             name = bound_name(leaf.column_id, leaf.data_type, kind)
             none = pa.scalar(None, best.type)
             self.add(name, files, _cut(pc.if_else(pa.array(known), best, none), upper=kind == "hi"))
-            self._add_silent(name, files, starts, [raw.bounded for raw in column.raw])
+            self._fillable.setdefault(name, []).append(files[~torn])
 
-    def _add_silent(self, name: str, files: Ints, starts: Ints, said: Sequence[bool]) -> None:
-        """Add the files of which no row group has the statistic; ``said`` is by row group."""
-        self._silent.setdefault(name, []).append(files[~np.logical_or.reduceat(np.array(said), starts)])
-
-    def silent(self) -> dict[str, pa.BooleanArray]:
+    def fillable(self) -> dict[str, pa.BooleanArray]:
         found = {}
-        for name, pieces in self._silent.items():
+        for name, pieces in self._fillable.items():
             mask = np.zeros(self._files, dtype=bool)
             mask[np.concatenate(pieces)] = True
             found[name] = pa.array(mask)

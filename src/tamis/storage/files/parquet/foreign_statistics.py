@@ -27,9 +27,15 @@ from tamis.storage.files.parquet.footer import Footer
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout
 from tamis.storage.files.parquet.legacy_calendar import CUTOVER, SAME_TIMES, LegacyCalendar
 
-_TEXT_WRITERS = {"parquet-cpp-arrow": (1, 3), "parquet-cpp": (1, 3), "parquet-mr": (1, 10), "parquet-rs": (20, 0)}
+_TEXT_WRITERS = {
+    "parquet-cpp-arrow": (1, 3),
+    "parquet-cpp": (1, 3),
+    "parquet-mr": (1, 10),
+    "parquet-rs": (20, 0),
+    "delta-rs": (0, 0),
+}
 """Since which version a writer's bounds of texts and binaries are in the order of unsigned bytes."""
-_DECIMAL_WRITERS = {"parquet-cpp-arrow": (4, 0), "parquet-mr": (1, 10)}
+_DECIMAL_WRITERS = {"parquet-cpp-arrow": (4, 0), "parquet-mr": (1, 10), "parquet-rs": (40, 0), "delta-rs": (0, 0)}
 """Since which version a writer's bounds of decimals in binaries are in the order of numbers."""
 
 
@@ -106,7 +112,7 @@ def _is_bytes(stored: pa.DataType) -> bool:
 
 
 def _at_least(writer: str, since: dict[str, tuple[int, int]]) -> bool:
-    match = re.match(r"([\w-]+) version (\d+)\.(\d+)", writer)
+    match = re.match(r"([\w-]+) version (?:[a-z]+-)?(\d+)\.(\d+)", writer)
     return match is not None and match[1] in since and (int(match[2]), int(match[3])) >= since[match[1]]
 
 
