@@ -33,6 +33,8 @@ class InternalSizes:
     largest_block_rows: int = 65_536
     wide_block_rows: int = 16_384
     page_rows: int = 2_048
+    dictionary_bytes: int = 2**20
+    """Bytes of a chunk's dictionary from which the Parquet library goes on without one."""
     stripe_rows: int = 3_277
     """Maximum rows of an ORC stripe if rows are wide: a fifth of ``wide_block_rows``."""
     stripe_row_bytes: int = 256

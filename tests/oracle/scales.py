@@ -7,6 +7,7 @@ SMALL = {
     "largest_block_rows": 16,
     "wide_block_rows": 16,
     "page_rows": 4,
+    "dictionary_bytes": 64,
     "page_index_percent": 10_000,
     "decoded_values": 64,
     "stripe_rows": 5,

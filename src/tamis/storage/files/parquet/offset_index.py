@@ -40,6 +40,17 @@ class PageLocations(NamedTuple):
     chunks: Ordinals
     """For each column chunk, the number of its first page; the number of all pages at the end."""
 
+    def even_starts(self, page_rows: int) -> Ordinals:
+        """Return the offsets of pages in chunks whose pages all begin at multiples of ``page_rows``.
+
+        The library ends a page early where a chunk's dictionary becomes too large, and where a page does.
+        """
+        counts = np.diff(self.chunks)
+        number = np.arange(len(self.starts)) - np.repeat(self.chunks[:-1], counts)
+        even = np.logical_and.reduceat(self.rows == number * page_rows, self.chunks[:-1])
+        found: Ordinals = self.starts[np.repeat(even, counts)]
+        return found
+
 
 def page_locations(index: bytes, first: int, chunks: int) -> PageLocations | None:
     """Return where the data pages are.

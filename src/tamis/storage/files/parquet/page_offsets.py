@@ -1,7 +1,10 @@
 """Locates the pages of a Parquet file.
 
 The writer ends a page of every column after ``WriteOptions.page_rows`` rows, and notes that number and where each page
-begins. A chunk that does not match the note is read whole.
+begins, but for chunks in which the library ended a page early. A chunk that does not match the note is read whole.
+
+Earlier releases noted the pages of such chunks, too. Behind a page that ended early, all others hold other rows than
+their place says; in a chunk whose last page is not full, their number may still be the expected one.
 """
 
 from __future__ import annotations
@@ -69,6 +72,16 @@ class Chunk(NamedTuple):
     codec: str
 
 
+_DICTIONARY_BYTES, _PAGE_BYTES = 2**20, 2**30
+"""Bytes of a dictionary, and of a page, at which the library ended a page early for earlier releases."""
+
+
+def _may_be_shifted(chunk: Chunk, page_rows: int) -> bool:
+    """Return whether a page may have ended early although the chunk has as many pages as it would have otherwise."""
+    least = _DICTIONARY_BYTES if chunk.dictionary >= 0 else _PAGE_BYTES
+    return chunk.rows % page_rows != 0 and chunk.inflated >= least
+
+
 class PageBoundaries(NamedTuple):
     """Where pages begin in some blocks, whose rows are numbered as if they were one."""
 
@@ -130,7 +143,7 @@ class Pages:
         del block, leaf
         a, z = np.searchsorted(self.starts, (chunk.begin, chunk.end)).tolist()
         fits = z - a == -(-chunk.rows // self.rows) and z > a and int(self.starts[a]) == chunk.begin
-        return a if fits else -1
+        return a if fits and not _may_be_shifted(chunk, self.rows) else -1
 
     def excerpt_column(self, leaf: int, codec: str) -> ExcerptColumn | None:
         """Return the description of a flat column for an excerpt.

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from tamis.core.stats.columns.tally import Extremes
 from tamis.core.types import Field
 from tamis.core.types.arrow import from_arrow_schema
+from tamis.sizes import SIZES
 from tamis.storage.files.checksummed_file import BUFFER_BYTES, ChecksumSink
 from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.encoding import Encodings
@@ -97,7 +98,9 @@ class ParquetPartWriter:
         written = self._writer.writer.metadata
         first = written.row_group(0).column(0).data_page_offset
         found = page_locations(index, first, written.num_row_groups * written.num_columns)
-        return "" if found is None else note_of(found.starts, self._options.page_rows)
+        if found is None:
+            return ""
+        return note_of(found.even_starts(self._options.page_rows), self._options.page_rows)
 
     @property
     def measured(self) -> Collection[int]:
@@ -126,6 +129,9 @@ class ParquetPartWriter:
             write_page_checksum=True,
             max_rows_per_page=self._options.page_rows,
             data_page_size=_NEVER,
+            # after each batch, the library may give up a dictionary, and ends the page there
+            write_batch_size=self._options.page_rows,
+            dictionary_pagesize_limit=SIZES.dictionary_bytes,
         )
 
 
