@@ -6,6 +6,8 @@ Each test fails if the metadata count wherever the footers left a statistic unkn
 from __future__ import annotations
 
 import json
+import math
+import struct
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -71,6 +73,47 @@ def test_bounds_of_files_whose_footers_have_none_are_the_sources(tmp_path: Path)
     table = adopted(tmp_path / "d", tmp_path / "t")
     assert found(table, "t >= TIMESTAMP'2020-01-03 00:00:00Z'") == (1, 1)
     assert found(table, "s < '1'") == (1, 1)
+
+
+@pytest.mark.parametrize("of", ["nan", "old calendar", "old writer"])
+def test_bounds_that_footers_are_not_believed_do_not_come_back_by_the_log(tmp_path: Path, of: str) -> None:
+    """deltalake copies the bounds of footers into its log, whatever they are."""
+    file = tmp_path / "d" / "a.parquet"
+    if of == "nan":
+        data = pa.table({"v": [1.0, 1000.0, math.nan, 5.0, 6.0, 5.5]})
+        write_file(file, data, row_group_size=3, store_schema=False)
+        top, nan = (struct.pack("<d", v) for v in (1000.0, math.nan))
+        edit_footer(file, [(top, nan)], times=2)  # as parquet-mr writes it: once in the old field, once in the new one
+        text, count = "v = 1000", 1
+    elif of == "old calendar":
+        noted = pa.schema([("v", pa.date32())]).with_metadata({"org.apache.spark.version": "2.4.8"})
+        write_file(file, pa.table({"v": [date(1000, 1, 1)] * 2}, schema=noted))
+        text, count = "v = DATE'0999-12-27'", 2
+    else:
+        write_file(file, pa.table({"v": ["a\u00e9", "az", "b"]}), store_schema=False)
+        patched(file, writer_of(file), b"parquet-mr version 1.8.1")
+        text, count = "v < 'b'", 2
+    size = file.stat().st_size
+    lies: dict[str, Any] = {"nan": (1.0, 6.0), "old calendar": ("1000-01-01",) * 2, "old writer": ("b", "b")}
+    low, high = lies[of]
+    kinds = {"nan": "double", "old calendar": "date", "old writer": "string"}
+    rows = pq.read_metadata(file).num_rows
+    stats = {"numRecords": rows, "minValues": {"v": low}, "maxValues": {"v": high}, "nullCount": {"v": 0}}
+    add = {"path": "a.parquet", "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": True}
+    logs.create(tmp_path / "d", [logs.field("v", kinds[of])], [{"add": {**add, "stats": json.dumps(stats)}}])
+    table = adopted(tmp_path / "d", tmp_path / "t")
+    assert found(table, text)[0] == count
+    assert table.verify().ok
+
+
+def test_partition_columns_of_very_wide_tables_prune(tmp_path: Path) -> None:
+    """What must prune: their values are known, whatever room the statistics of the others take."""
+    names = [f"c{n}" for n in range(1_700)]
+    for day in ("2024-01-01", "2024-01-02", "2024-01-03"):
+        data = pa.table({**{name: [1.0] for name in names}, "ds": [day]})
+        deltalake.write_deltalake(tmp_path / "d", data, mode="append", partition_by=["ds"])
+    table = adopted(tmp_path / "d", tmp_path / "t")
+    assert found(table, "ds = '2024-01-02'") == (1, 1)
 
 
 def test_bounds_of_writers_that_are_not_known_are_the_sources(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import pytest
 import tamis
 from tamis.core.types import LONG, STRING, Field, Schema
 from tamis.storage.files import PAGE_ROWS, PartRef, open_part
-from tamis.storage.files.parquet import parquet_writer
 from tamis.storage.files.parquet.offset_index import PageLocations
 from tamis.storage.files.parquet.page_offsets import noted
 from tamis.storage.files.parquet.parquet_part import ParquetPart
@@ -46,7 +45,7 @@ def ref(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Part
     made = pq.ParquetWriter
     if request.param != "as now":
         early = {"write_batch_size": EARLY}
-        monkeypatch.setattr(parquet_writer.pq, "ParquetWriter", lambda *a, **k: made(*a, **{**k, **early}))
+        monkeypatch.setattr(pq, "ParquetWriter", lambda *a, **k: made(*a, **{**k, **early}))
     if request.param == "of earlier releases":
         monkeypatch.setattr(PageLocations, "even_starts", lambda self, _: self.starts)
     name = request.param.replace(" ", "-")

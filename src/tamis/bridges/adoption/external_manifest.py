@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from tamis.bridges.sources.source_footers import SourceFooter, read_footers, sou
 from tamis.bridges.sources.source_table import FILES, SourceTable
 from tamis.core.stats.collection_limits import limits_within
 from tamis.core.stats.statistics_budget import BYTES
+from tamis.core.stats.statistics_columns import parse_name
 from tamis.core.types import Schema
 from tamis.errors import CorruptData, InvalidInput, NotFound
 from tamis.storage.commit_log import Source
@@ -86,10 +87,8 @@ def external_parts(store: Store, table: SourceTable, source: Source, schema: Sch
         "etag": pa.array([entry.etag for entry in entries], pa.string()),
         "modified_micros": pa.array([entry.modified_micros for entry in entries], pa.int64()),
     }
-    ids = limits_within(schema, BYTES, ()).fields
-    nested = frozenset(i for i, path in schema.paths.items() if path[0] in ids)
-    found = footer_statistics(footers, schema, source, constants, nested)
     logged = {name: files[name].combine_chunks() for name in files.column_names if name not in FILES.names}
+    found = footer_statistics(footers, schema, source, constants, _described_ids(schema, logged))
     statistics = found.with_metadata(logged, schema)
     gone, deletions = _deleted(part_ids, files["deletion"].to_pylist(), footers)
     live = pa.array([footer.metadata.num_rows > lost for footer, lost in zip(footers, gone, strict=True)], pa.bool_())
@@ -117,6 +116,14 @@ def _deleted(
         if vector and 0 < len(rows) < footer.metadata.num_rows:
             kept[part_id] = vector
     return gone, kept
+
+
+def _described_ids(schema: Schema, logged: Mapping[str, pa.Array]) -> frozenset[int]:
+    """Return the columns whose statistics are kept: as many as fit, and those of which the source says something."""
+    ids = limits_within(schema, BYTES, ()).fields
+    names = [parse_name(name) for name, values in logged.items() if values.null_count < len(values)]
+    said = frozenset(name.id for name in names if name is not None)
+    return said | frozenset(i for i, path in schema.paths.items() if path[0] in ids)
 
 
 def _check_inside(paths: pa.ChunkedArray, root: str) -> None:

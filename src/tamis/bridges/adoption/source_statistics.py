@@ -1,9 +1,10 @@
 """Statistics of many foreign files from their footers, and from the source's metadata, as columns over all files.
 
 A source's metadata are often computed from the same footers, by readers that take a row group without bounds, or
-without a number of NULLs, for one that has no values, or no NULLs. So bounds of the metadata do not count where a
-footer has them for some row groups with values only, and numbers of NULLs do not where it has any statistics of the
-column.
+without a number of NULLs, for one that has no values, or no NULLs, and that believe NaN and dates of the old calendar.
+So bounds of the metadata do not count where a footer has bounds of the column, unless the type is one of which the
+file's writer is not known to keep the order; then they do not where only some row groups with values have bounds.
+Numbers of NULLs do not count where a footer has any statistics of the column.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def footer_statistics(
     ids: frozenset[int],
 ) -> FooterStatistics:
     """Return the statistics of the columns ``ids``."""
-    columns: dict[tuple[int, pa.DataType, bool, bool], _Column] = {}
+    columns: dict[tuple[object, ...], _Column] = {}
     lacking: dict[int, list[int]] = {}
     layouts: dict[bytes, ForeignLayout] = {}
     kinds: dict[tuple[object, ...], list[BoundedLeaf]] = {}
@@ -93,7 +94,7 @@ def footer_statistics(
             leaves = kinds[kind] = bounded_leaves(footer.metadata, layout, schema, calendar, ids)
         leaves = [leaf for leaf in leaves if leaf.column_id not in given[at]]
         for leaf, raw in zip(leaves, raw_statistics(footer.metadata, leaves), strict=True):
-            key = (leaf.column_id, leaf.stored, leaf.vouched, leaf.legacy)
+            key = (leaf.column_id, leaf.stored, leaf.vouched, leaf.legacy, leaf.hides, leaf.hides_all)
             column = columns.setdefault(key, _Column(leaf))
             column.raw += raw
             column.files += [at] * len(raw)
@@ -109,7 +110,7 @@ def footer_statistics(
             found.add(count_name(column_id, "nulls"), np.array(files), pa.array(rows[files]))
     for at, text in enumerate(constants):
         if text:
-            constant = constant_statistics(constant_columns(text, schema), schema, [int(rows[at])], ids)
+            constant = constant_statistics(constant_columns(text, schema), schema, [int(rows[at])], ids | given[at])
             for name, values in constant.items():
                 found.add(name, np.array([at]), values)
     return FooterStatistics(found.columns(), found.fillable())
@@ -149,7 +150,9 @@ class _Pieces:
         self._fillable.setdefault(count_name(leaf.column_id, "nulls"), []).append(files[~described])
         bounded = np.array([raw.bounded for raw in column.raw])
         lacking = ~bounded & ~bounds.empty.to_numpy(zero_copy_only=False)
-        torn = np.logical_or.reduceat(bounded, starts) & np.logical_or.reduceat(lacking, starts)
+        some = np.logical_or.reduceat(bounded, starts)
+        torn = some & np.logical_or.reduceat(lacking, starts)
+        filled = files[~torn & leaf.may_be_filled(some, described)]
         known = pc.or_(bounds.low.is_valid(), bounds.empty).to_numpy(zero_copy_only=False)
         known = np.logical_and.reduceat(known, starts)
         for kind, values in zip(BOUNDS, (bounds.low, bounds.high), strict=True):
@@ -157,7 +160,7 @@ class _Pieces:
             name = bound_name(leaf.column_id, leaf.data_type, kind)
             none = pa.scalar(None, best.type)
             self.add(name, files, _cut(pc.if_else(pa.array(known), best, none), upper=kind == "hi"))
-            self._fillable.setdefault(name, []).append(files[~torn])
+            self._fillable.setdefault(name, []).append(filled)
 
     def fillable(self) -> dict[str, pa.BooleanArray]:
         found = {}

@@ -27,13 +27,14 @@ def end_with_export(store: Store, newest: Callable[[], Snapshot], export: Callab
     def attempt(_: int) -> Exported:
         snapshot = newest()
         done = export(snapshot)
+        notes = _notes(snapshot, done.format)
         try:
             commit(store, _ending(snapshot, done))
         except Conflict as error:
             if error.code == "CONFLICT_REPLACED":
                 raise
             raise LostRace from error
-        return replace(done, notes=(*done.notes, *_notes(snapshot, done.format)))
+        return replace(done, notes=(*done.notes, *notes))
 
     try:
         return COMMIT_RACES.run(attempt)
@@ -51,7 +52,8 @@ def _notes(snapshot: Snapshot, name: str) -> tuple[str, ...]:
     if name != "delta":
         return ()
     return tuple(
-        f"Some files hold the dropped column {column!r}: a new column of that name would show its old values."
+        f"Some files hold the dropped column {column!r}: a new one of that name would show its old values, "
+        "unless the Delta table has column mapping."
         for column in dropped_columns(snapshot)
     )
 

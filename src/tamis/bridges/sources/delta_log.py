@@ -135,6 +135,28 @@ def commit_micros(actions: Actions, entry: Entry | None) -> int | None:
     return None if entry is None else entry.modified_micros
 
 
+_IN_COMMIT = "delta.enableInCommitTimestamps"
+_IN_COMMIT_SINCE = "delta.inCommitTimestampEnablementVersion"
+
+
+def in_commit_since(configuration: Mapping[str, str], url: str) -> int | None:
+    """Return the version from which on commits hold when they were made; None if they do not.
+
+    Raises ``CorruptData`` (``DELTA_LOG_DAMAGED``).
+    """
+    if configuration.get(_IN_COMMIT) != "true":
+        return None
+    since = configuration.get(_IN_COMMIT_SINCE, "0")
+    if not (since.isascii() and since.isdecimal()):
+        raise CorruptData(
+            f"The property {_IN_COMMIT_SINCE} of the Delta table {url} is {since!r}, which is no version.",
+            code="DELTA_LOG_DAMAGED",
+            name=url,
+            remedy="Repair the Delta table's log.",
+        )
+    return int(since)
+
+
 def version_at(store: Store, listing: Listing, micros: int, *, in_commit_since: int | None) -> int:
     """Return the newest version that was committed at or before the time. Raises ``NotFound``.
 

@@ -9,16 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.bridges.sources.delta_deletions import deletion_bitmaps
-from tamis.bridges.sources.delta_log import DeltaSnapshot, list_log, read_snapshot, version_at
+from tamis.bridges.sources.delta_log import DeltaSnapshot, in_commit_since, list_log, read_snapshot, version_at
 from tamis.bridges.sources.delta_partitions import partition_constants
 from tamis.bridges.sources.delta_schema import DeltaSchema, delta_schema
 from tamis.bridges.sources.delta_statistics import file_statistics
 from tamis.bridges.sources.foreign_paths import Root, source_root
 from tamis.bridges.sources.source_table import FILES, SourceTable
 from tamis.core.types import Schema
-
-IN_COMMIT = "delta.enableInCommitTimestamps"
-IN_COMMIT_SINCE = "delta.inCommitTimestampEnablementVersion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ def read_delta(
     if timestamp_micros is not None:
         newest = read_snapshot(root.store, listing=listing)
         configuration = newest.metadata.get("configuration") or {}
-        since = int(configuration.get(IN_COMMIT_SINCE, 0)) if configuration.get(IN_COMMIT) == "true" else None
+        since = in_commit_since(configuration, root.store.url)
         version = version_at(root.store, listing, timestamp_micros, in_commit_since=since)
     return source_table(root, read_snapshot(root.store, version, listing=listing), options, previous)
 

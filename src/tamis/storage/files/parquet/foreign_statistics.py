@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.arrow_values import Mask
 from tamis.core.stats.statistics_columns import BOUNDS, bound_name, count_name, has_bounds
 from tamis.core.types import TIMESTAMP, Array, DataType, Map, Schema
 from tamis.core.types.arrow import to_arrow_type
@@ -53,6 +54,23 @@ class BoundedLeaf:
     """Whether values may be of the old calendar."""
     counted: bool = True
     """Whether the number of NULLs in the footer is to be believed."""
+    hides: bool = False
+    """Whether the library may hide bounds that are not believed: those of bytes in the order of signed ones."""
+    hides_all: bool = False
+    """Whether it hides all statistics of such a column."""
+
+    def may_be_filled(self, bounded: Mask, described: Mask) -> Mask:
+        """Return for which files a source's metadata may say the bounds.
+
+        The files have bounds for none or all of their row groups with values (``bounded``), and some statistics or none
+        (``described``). What is not believed for its value must not come back; what is not believed for the writer's
+        order of a type, the metadata's writer may know better.
+        """
+        if self.vouched:
+            return ~bounded
+        if self.hides_all:
+            return np.zeros_like(bounded)
+        return bounded | ~described if self.hides else np.ones_like(bounded)
 
 
 class Raw(NamedTuple):
@@ -89,7 +107,10 @@ def bounded_leaves(
         vouched = _vouched(stored, physical, writer)
         # Arrow leaves NULLs of the structs above out where it writes from a dictionary, which a file need not show
         counted = len(path) == 1 or not writer.startswith("parquet-cpp")
-        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, rebased and calendar.dates, counted))
+        hides = not vouched and physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
+        old = hides and (not writer or writer.startswith("parquet-mr version 1.")) and not _orders_bytes(writer)
+        legacy = rebased and calendar.dates
+        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, legacy, counted, hides, old))
     return found
 
 
@@ -104,6 +125,11 @@ def _vouched(stored: pa.DataType, physical: str, writer: str) -> bool:
     if pa.types.is_decimal(stored):
         return _at_least(writer, _DECIMAL_WRITERS)
     return physical == "BYTE_ARRAY" and _is_bytes(stored) and _at_least(writer, _TEXT_WRITERS)
+
+
+def _orders_bytes(writer: str) -> bool:
+    """Return whether the writer's statistics are not those that the library hides."""
+    return _at_least(writer, _TEXT_WRITERS)
 
 
 def _is_bytes(stored: pa.DataType) -> bool:
