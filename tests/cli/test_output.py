@@ -73,3 +73,14 @@ def test_text(value: Any, expected: str) -> None:
 def test_rows_are_one_array(rows: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
     print_json_rows(rows)
     assert json.loads(capsys.readouterr().out) == plain(rows)
+
+
+def test_dates_and_times_that_python_does_not_have_are_texts() -> None:
+    far = pa.array([5_000_000, 0, None], pa.int32()).view(pa.date32())
+    late = pa.array([568_971_820_800_000_000, 0, None], pa.int64()).view(pa.timestamp("us"))
+    rows = list(row_records(pa.table({"day": far, "at": late, "n": [1, 2, 3]})))
+    assert [row["n"] for row in rows] == [1, 2, 3]
+    assert [row["day"] for row in rows] == ["15659-07-15", "1970-01-01", None]
+    assert str(rows[0]["at"]).startswith("20000-01-01 00:00:00")
+    kept = list(row_records(pa.table({"day": pa.array([0], pa.int32()).view(pa.date32())})))
+    assert kept == [{"day": date(1970, 1, 1)}]

@@ -160,3 +160,17 @@ def test_long_rows(run: Run, tmp_path: Path, ending: str) -> None:
     text = f'{{"id": 1, "s": "{long}"}}\n' if ending == "json" else f"id,s\n1,{long}\n"
     schema = pa.schema([("id", pa.int32()), ("s", pa.string())])
     assert upserted(run, tmp_path, schema, f"a.{ending}", text) == [{"id": 1, "s": long}]
+
+
+def test_quoted_line_ends_in_a_csv_that_is_read_in_pieces(run: Run, tmp_path: Path) -> None:
+    tamis.create(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.string())]))
+    body = ("y" * 99 + "\n") * 10
+    with (tmp_path / "a.csv").open("w") as file:
+        file.write("id,s\n")
+        file.writelines(f'{key},"{key}:{body}"\n' for key in range(18_000))
+    done = run("upsert", tmp_path / "t", tmp_path / "a.csv", "--on", "id")
+    assert done.code == 0, done.err
+    found = tamis.open(tmp_path / "t").scan("id % 4567 = 0").to_arrow().to_pylist()
+    assert [row["s"] for row in sorted(found, key=lambda row: row["id"])] == [
+        f"{row}:{body}" for row in range(0, 18_000, 4567)
+    ]

@@ -96,3 +96,19 @@ def test_times_finer_than_a_microsecond_are_refused_by_name(tmp_path: Path) -> N
         "what is not named may be finer"
     )
     assert table.upsert(pa.table({"k": [1], "at": coarse}), "k").rows_updated == 1
+
+
+@pytest.mark.parametrize("form", ["some", "all"])
+def test_columns_that_begin_like_a_side_of_a_merge_are_their_own(tmp_path: Path, form: str) -> None:
+    """pandas' ``json_normalize`` makes such names; ``target.`` before others is left out."""
+    names = {"id": pa.int64(), "target.v": pa.int64(), "v": pa.int64()}
+    table = tamis.create(tmp_path / "t", pa.schema(names))
+    table.append(pa.table({"id": [7], "target.v": [1], "v": [2]}))
+    if form == "some":
+        table.upsert(pa.table({"id": [7, 8], "target.v": [100, 200]}), on="id")
+        expected = [{"id": 7, "target.v": 100, "v": 2}, {"id": 8, "target.v": 200, "v": None}]
+    else:
+        both = pa.table({"id": [7, 8], "target.v": [100, 200], "v": [3, 4]})
+        table.upsert(both, on="id")
+        expected = [{"id": 7, "target.v": 100, "v": 3}, {"id": 8, "target.v": 200, "v": 4}]
+    assert sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == expected

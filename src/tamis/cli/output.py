@@ -70,16 +70,37 @@ def row_records(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 
 def _python_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
-    """Return the rows as Python has them; bytes of texts that are not UTF-8 become U+FFFD, as Spark shows them."""
+    """Return the rows as Python has them; bytes of texts that are not UTF-8 become U+FFFD, as Spark shows them.
+
+    Columns with dates or times that Python does not have are texts.
+    """
     import pyarrow as pa
 
     try:
         found: list[dict[str, Any]] = rows.to_pylist()
-    except UnicodeDecodeError:
-        raw = rows.cast(pa.schema([field.with_type(_with_bytes(field.type)) for field in rows.schema]))
-        types = {field.name: field.type for field in rows.schema}
-        found = [{name: _decoded(value, types[name]) for name, value in row.items()} for row in raw.to_pylist()]
+    except (OverflowError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            found = _with_malformed_texts(rows)
+        else:
+            times = [f.with_type(pa.string()) if _is_time(f.type) else f for f in rows.schema]
+            if times == list(rows.schema):
+                raise
+            found = _python_rows(rows.cast(pa.schema(times)))
     return found
+
+
+def _is_time(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _with_malformed_texts(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    import pyarrow as pa
+
+    raw = rows.cast(pa.schema([field.with_type(_with_bytes(field.type)) for field in rows.schema]))
+    types = {field.name: field.type for field in rows.schema}
+    return [{name: _decoded(value, types[name]) for name, value in row.items()} for row in _python_rows(raw)]
 
 
 def _with_bytes(kind: pa.DataType) -> pa.DataType:

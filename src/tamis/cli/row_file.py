@@ -65,7 +65,8 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
         from pyarrow import csv
 
         reading = csv.ReadOptions(block_size=LONGEST_ROW)
-        with csv.open_csv(path, read_options=reading) as rows:
+        quoted = csv.ParseOptions(newlines_in_values=True)
+        with csv.open_csv(path, read_options=reading, parse_options=quoted) as rows:
             _check_names_once(rows.schema.names)
             types = _named_in_file(schema, rows.schema.names)
         read_as = {n: pa.string() if pa.types.is_integer(kind) else kind for n, kind in types.items()}
@@ -75,7 +76,7 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-        with csv.open_csv(path, read_options=reading, convert_options=options) as rows:
+        with csv.open_csv(path, read_options=reading, parse_options=quoted, convert_options=options) as rows:
             numbers = {n: kind for n, kind in types.items() if pa.types.is_integer(kind)}
             fields = [f.with_type(numbers.get(f.name, f.type)) for f in rows.schema]
             yield pa.RecordBatchReader.from_batches(pa.schema(fields), (_with_integers(b, numbers) for b in rows))

@@ -227,9 +227,6 @@ class PendingWrite:
 
     replaced: tuple[Expr, ...] | None
     allow_outside: bool
-    timezone: str = "UTC"
-    ansi: bool = True
-    """Time zone and mode of the filter: the defaults of a table opened by path, not the session's."""
 
 
 def clustering(bridge: Bridge, columns: Sequence[Any]) -> Any:

@@ -89,10 +89,14 @@ class LocalScan:
 
     def rows(self) -> Any:
         """The Java rows, made by Spark from the Arrow table in one call."""
+        from pyspark.sql.pandas.types import from_arrow_schema as from_arrow
+
         session = self.table.bridge.active_session()
         found = self.table.rows
+        # Without a schema, PySpark takes local times for instants of the session's zone.
+        schema = from_arrow(found.schema, prefer_timestamp_ntz=True)
         # PySpark cannot take columns without chunks.
-        df = session.createDataFrame(found if len(found) else found.schema.empty_table())
+        df = session.createDataFrame(found if len(found) else found.schema.empty_table(), schema)
         return df._jdf.queryExecution().executedPlan().executeCollect()
 
 

@@ -121,13 +121,13 @@ class PathWrite:
         if self._filter is None:
             return spark_write.write_rows(self._df, store, head, options)
         return spark_write.write_rows(
-            self._df, store, head, replace(options, write_outside="refuse"), _conjuncts(self._filter, head)
+            self._df, store, head, replace(options, write_outside="refuse"), _conjuncts(self._filter, head, options)
         )
 
 
-def _conjuncts(row_filter: str, head: Head) -> tuple[Expr, ...]:
+def _conjuncts(row_filter: str, head: Head, options: Options) -> tuple[Expr, ...]:
     assert head.schema is not None
-    found = parse_filter(row_filter, head.schema, Options.resolve(None, None, head.properties))[0]
+    found = parse_filter(row_filter, head.schema, options)[0]
     return tuple(c for part in found for c in conjuncts_of(part))
 
 

@@ -111,10 +111,8 @@ class Insert:
         chosen = None if replaced is None or replaced == (TRUE,) else replaced
         own = find_own_reads(df, table, options)
         pending = table.pending_write
-        if pending is not None:
-            options = replace(options, timezone=pending.timezone, ansi=pending.ansi)
-            if pending.allow_outside or options.write_outside == "auto":
-                options = replace(options, write_outside="allow" if pending.allow_outside else "refuse")
+        if pending is not None and (pending.allow_outside or options.write_outside == "auto"):
+            options = replace(options, write_outside="allow" if pending.allow_outside else "refuse")
         manifests = write.write_rows(df, table.store, table.head, options, chosen)
         if replaced is None:
             return write.commit_rows(
@@ -166,10 +164,10 @@ def translate_predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, 
     if any(needs_spark(one) or not (ansi or _tells_mode(one)) for one in conjuncts):
         shown = java_predicate.toString()
         raise InvalidInput(
-            f"Only Spark can compute the filter {shown!r}: its value depends on the release of Java, or on the mode.",
+            f"The filter {shown!r} cannot be used here: its value can differ between releases of Java, or modes.",
             code="BAD_FILTER",
             name=shown,
-            remedy="Use comparisons, IN and null tests.",
+            remedy="Use comparisons, IN and null tests; or DELETE the rows by it, and INSERT the others.",
         )
     return conjuncts
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from tamis.core.expr import TRUE, Expr, conjuncts_of
 from tamis.engine.operations import Result
-from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.jvm_bridge.session_checks import check_version, is_connect
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.write.insert import insert_rows
+from tamis.spark.write.session_frames import write_switches
 from tamis.storage.commit_log import Operation
 from tamis.table.scan_request import parse_filter
 
@@ -48,7 +48,8 @@ def overwrite(
     if row_filter is None:
         return _statement(table, df, (TRUE,))
     head = table.snapshot.head
-    found = parse_filter(row_filter, head.schema, Options.resolve(None, None, head.properties))[0]
+    options = write_switches(df.sparkSession, bridge_of(df.sparkSession), {}, head)
+    found = parse_filter(row_filter, head.schema, options)[0]
     return _statement(table, df, tuple(c for part in found for c in conjuncts_of(part)), allow_outside=allow_outside)
 
 

@@ -81,7 +81,10 @@ class Changes:
 
     def to_spark(self, spark: Any) -> Any:
         """Return the rows as a DataFrame of the session ``spark``; they are first read locally."""
-        return spark.createDataFrame(self.to_arrow())
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        # Without a schema, PySpark takes local times for instants of the session's zone.
+        return spark.createDataFrame(self.to_arrow(), from_arrow_schema(self.schema, prefer_timestamp_ntz=True))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_batches().__arrow_c_stream__(requested_schema)

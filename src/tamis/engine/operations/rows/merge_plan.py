@@ -206,11 +206,11 @@ class _Binder:
         else:
             texts = dict(asked.values)
         if asked.action == "insert":
-            known = {assignable_column(self.target, name.removeprefix("target.")).id for name in texts}
+            known = {assignable_column(self.target, self._own_name(name)).id for name in texts}
             texts |= {backquote(f.name): f.write_default for f in self.target if f.write_default and f.id not in known}
         out = {}
         for name, text in texts.items():
-            column = assignable_column(self.target, name.removeprefix("target."))
+            column = assignable_column(self.target, self._own_name(name))
             check_assigned(column)
             if column.id in out:
                 raise InvalidInput(
@@ -221,6 +221,11 @@ class _Binder:
                 )
             out[column.id] = check_known(self.assigned(str(text), column))
         return out
+
+    def _own_name(self, name: str) -> str:
+        """Return the name of a column to assign; ``target.`` before it is left out, unless a column has that name."""
+        whole = any(f.name.lower() == name.lower() for f in self.target)
+        return name if whole else name.removeprefix("target.")
 
     def assigned(self, text: str, column: Field) -> Expr:
         value = self._bound(parse_value, text, f"a value for {column.name!r}")
