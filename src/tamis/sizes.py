@@ -47,7 +47,8 @@ class InternalSizes:
     """Values that are decoded at once where few rows are wanted. One column may have more."""
     sorted_batch_rows: int = 65_536
     """Rows of the sorter's output batches."""
-    sort_step_rows: int = 8_192
+    sort_step_bytes: int = 2**20
+    """Bytes of a batch of a sorted run: merging runs holds a batch of each."""
 
     # Statistics.
     collecting_thread_bytes: int = 256 * 2**10

@@ -14,7 +14,7 @@ SMALL = {
     "stripe_row_bytes": 1,
     "piece_rows": 7,
     "sorted_batch_rows": 7,
-    "sort_step_rows": 7,
+    "sort_step_bytes": 200,
     "set_values": 3,
     "set_sample_rows": 6,
     "document_paths": 20,

@@ -1,7 +1,9 @@
 """Sorting in bounded memory: the same rows, in Spark's ascending order, equal ones as they came."""
 
 import math
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -29,8 +31,7 @@ KEYS = ((2, 3), (1,))
 @pytest.fixture(autouse=True)
 def tiny_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that do not fit into one batch: merging has to go back to them."""
-    monkeypatch.setattr(external_sort, "_RUN_ROWS", 2)
-    monkeypatch.setattr(external_sort, "_RUN_BYTES", 0)
+    monkeypatch.setattr(external_sort, "STEP_BYTES", 64)
 
 
 def rank(value: Any) -> tuple[Any, ...]:
@@ -90,8 +91,58 @@ def test_many_spilled_runs() -> None:
         pa.record_batch([[(i * 7919) % 100_003 for i in range(k, k + 5_000)]], schema=to_arrow_schema(schema))
         for k in range(0, 100_000, 5_000)
     ]
-    out = [n for b in sorted_batches(data, schema, ((1,),), 600) for n in b.column(0).to_pylist()]
+    out = [n for b in sorted_batches(data, schema, ((1,),), 100_000) for n in b.column(0).to_pylist()]
     assert out == sorted(n for b in data for n in b.column(0).to_pylist())
+
+
+@pytest.fixture
+def sorts(monkeypatch: pytest.MonkeyPatch) -> dict[bool, list[int]]:
+    """Return the bytes of what is sorted at once: runs in the making (False), and runs that are merged (True)."""
+    sizes: dict[bool, list[int]] = {False: [], True: []}
+
+    class Noted(Order):
+        def sort(self, batch: pa.RecordBatch, *, in_runs: bool = False) -> pa.UInt64Array:
+            sizes[in_runs].append(batch.nbytes)
+            return super().sort(batch, in_runs=in_runs)
+
+    monkeypatch.setattr(external_sort, "Order", Noted)
+    return sizes
+
+
+@pytest.mark.parametrize("memory", [30_000, 100_000, 400_000], ids=["merged twice", "merged in part", "merged once"])
+@pytest.mark.parametrize("size", [100, 4_000])
+def test_wide_rows_and_many_runs_stay_within_memory(
+    sorts: dict[bool, list[int]], monkeypatch: pytest.MonkeyPatch, memory: int, size: int
+) -> None:
+    """Whether they come in small batches or in one, and although their widths differ a thousandfold."""
+    monkeypatch.setattr(external_sort, "STEP_BYTES", 2_000)
+    schema = Schema((Field("n", LONG, id=1), Field("at", LONG, id=2), Field("s", STRING, id=3)))
+    count = 4_000
+    whole = pa.record_batch(
+        [
+            pa.array([i * 7 % 50 for i in range(count)], pa.int64()),
+            pa.array(range(count), pa.int64()),
+            pa.array(["x" * (900 + i % 700 if i % 9 == 0 else i % 3) for i in range(count)]),
+        ],
+        schema=to_arrow_schema(schema),
+    )
+    batches = (whole.slice(start, size) for start in range(0, count, size))
+    out = pa.Table.from_batches(sorted_batches(batches, schema, ((1,),), memory))
+    assert out.equals(pa.Table.from_batches([whole]).sort_by([("n", "ascending"), ("at", "ascending")]))
+    assert len(sorts[False]) > 1
+    assert max(sorts[False]) <= memory * 0.6
+    assert max(sorts[True]) <= memory // 3
+
+
+def test_files_of_merged_runs_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    schema = Schema((Field("n", LONG, id=1),))
+    data = [pa.record_batch([pa.array([n], pa.int64())], schema=to_arrow_schema(schema)) for n in range(20, 0, -1)]
+    out = sorted_batches(data, schema, ((1,),), 16)
+    first = next(out).column(0).to_pylist()
+    assert len(list(tmp_path.glob("*/*"))) == 2, "no more runs than are merged now"
+    assert [*first, *(n for batch in out for n in batch.column(0).to_pylist())] == list(range(1, 21))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("path", [(9,), (2,), (6,), (6, 7), ()])
