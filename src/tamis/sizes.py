@@ -126,6 +126,11 @@ class InternalSizes:
 
     # Changing rows.
     merge_group_rows: int = 262_144
+    merge_group_bytes: int = 128 * 2**20
+    """Maximum bytes of a group of rows that a merge joins at once. A single row may have more."""
+    feed_batch_rows: int = 65_536
+    feed_batch_bytes: int = 32 * 2**20
+    """Maximum bytes of a batch of images in a change feed. A single row may have more."""
     local_delete_parts: int = 4
     """Maximum number of parts for which a DELETE finds rows without a Spark job."""
     compact_run_parts: int = 16

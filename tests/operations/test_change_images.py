@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
+from tamis.engine.operations.rows import change_images
 from tamis.errors import InvalidInput, NotFound
 from tests.operations.making import table
 
@@ -131,6 +132,27 @@ def test_a_feed_has_the_columns_of_its_last_version() -> None:
         ("update_postimage", 4, 1, 5),
     ]
     assert of.changes(0, 2, keys=["ts"]).schema.names[:3] == ["ts", "user", "name"], "as of version 2"
+
+
+def test_wide_images_come_in_batches_of_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order, and which images are a pair, stay the same."""
+    of = table()
+    widths = [300 if n % 4 == 0 else n % 3 for n in range(120)]
+    for first in range(0, 120, 40):
+        keys = list(range(first, first + 40))
+        names = ["a" * widths[k] for k in keys]
+        of.append(pa.table({"ts": keys, "user": [0] * 40, "name": names}, schema=SCHEMA))
+    keys = [*range(119, 59, -1), *range(200, 220)]
+    of.overwrite(pa.table({"ts": keys, "user": [1] * 80, "name": ["b" * widths[k % 120] for k in keys]}, schema=SCHEMA))
+    expected = of.changes(3, keys=["ts"]).to_arrow()
+    monkeypatch.setattr(change_images, "BATCH_BYTES", 2_000)
+    batches = list(of.changes(3, keys=["ts"]).to_batches())
+    assert pa.Table.from_batches(batches).equals(expected)
+    assert len(pairs_of(expected)) == 60
+    added = expected.select(["_change_type", "_commit_version", "_commit_timestamp"]).nbytes // len(expected) + 1
+    images = [batch for batch in batches if batch.column("_change_type")[0].as_py().startswith("update")]
+    assert len(images) > 4
+    assert max(batch.nbytes - added * len(batch) for batch in images) <= 2_000 * 1.1
 
 
 OPS = st.lists(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.engine.operations.rows.change_feed import net
-from tamis.engine.operations.rows.row_codes import row_codes
+from tamis.engine.operations.rows.row_codes import _flat, row_codes
 from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tests.operations.making import SCHEMA, delete_rows, filled, rows, table
 
@@ -189,9 +190,37 @@ ELEMENTS = st.none() | st.fixed_dictionaries(
 )
 
 
-@given(st.lists(st.none() | st.lists(ELEMENTS, max_size=2), max_size=12), st.integers(0, 3))
-def test_equal_codes_are_equal_nested_values(values: list[Any], skipped: int) -> None:
-    column = pa.array([None] * skipped + values, NESTED).slice(skipped)
+@given(st.lists(st.none() | st.lists(ELEMENTS, max_size=2), max_size=12), st.integers(0, 3), st.integers(1, 13))
+def test_equal_codes_are_equal_nested_values(values: list[Any], skipped: int, length: int) -> None:
+    """From whichever chunks they come; each has memory of its own."""
+    cut = [values[start : start + length] for start in range(0, len(values), length)]
+    column = pa.chunked_array([pa.array([None] * skipped + piece, NESTED).slice(skipped) for piece in cut], NESTED)
     codes = row_codes(pa.table({"v": column}))
     texts = [repr(v) for v in column.to_pylist()]
     assert [[a == b for b in texts] for a in texts] == (codes[:, None] == codes).tolist()
+
+
+ENDS = pa.array(range(5), pa.int32())
+SHAPES: dict[str, Callable[[pa.Array], pa.Array]] = {
+    "text": lambda values: values,
+    "bytes": lambda values: values.cast(pa.binary()),
+    "struct": lambda values: pa.StructArray.from_arrays([values], names=["t"]),
+    "list": lambda values: pa.ListArray.from_arrays(ENDS, values),
+    "map": lambda values: pa.MapArray.from_arrays(ENDS, pa.array([1] * 4), values),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_a_column_may_be_longer_than_an_array(shape: Callable[[pa.Array], pa.Array]) -> None:
+    """Its chunks, more than 2 GiB together, are one and the same piece of memory."""
+    size, count = 2**24, 45
+    chunk = shape(pa.array(["a" * size, None, "b" * size, "a" * size]))
+    codes = row_codes(pa.table({"v": pa.chunked_array([chunk] * count)}))
+    assert [codes.tolist().index(code) for code in codes] == [0, 1, 2, 0] * count
+
+
+@pytest.mark.parametrize(("narrow", "wide"), [(pa.string(), pa.large_string()), (pa.binary(), pa.large_binary())])
+def test_distinct_values_may_be_longer_than_an_array(narrow: pa.DataType, wide: pa.DataType) -> None:
+    """They become one dictionary, whose offsets must not be those of the column."""
+    flat = _flat(pa.chunked_array([["a"], ["b", "a"]], narrow))
+    assert flat.dictionary_encode().chunk(0).dictionary.type == wide

@@ -145,8 +145,7 @@ def _kinds(found: Change, spec: ReadSpec, keys: Sequence[str]) -> Iterator[tuple
     if not keys:
         yield from ((DELETE, left.to_batches()), (INSERT, right.to_batches()))
         return
-    for kind, rows in image_rows(left, right, key_columns(spec.schema, keys), f"Version {found.version} of {spec.url}"):
-        yield kind, rows.combine_chunks().to_batches()
+    yield from image_rows(left, right, key_columns(spec.schema, keys), f"Version {found.version} of {spec.url}")
 
 
 def changes(store: Store, a: int, b: int | None = None, form: FeedForm = PLAIN) -> Changes:

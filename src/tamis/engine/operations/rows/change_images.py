@@ -14,10 +14,16 @@ import pyarrow as pa
 
 from tamis.core.expr.arrow_values import plain_value
 from tamis.core.types import VARIANT, Schema
+from tamis.core.types.bounded_batches import joined_batches
+from tamis.engine.operations.rows.numbered_rows import NumberedRows
 from tamis.engine.operations.rows.row_codes import Ints, row_codes
 from tamis.errors import InvalidInput
+from tamis.sizes import SIZES
 
 INSERT, DELETE, PREIMAGE, POSTIMAGE = "insert", "delete", "update_preimage", "update_postimage"
+
+BATCH_ROWS = SIZES.feed_batch_rows
+BATCH_BYTES = SIZES.feed_batch_bytes
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -41,7 +47,9 @@ def key_columns(schema: Schema, keys: Sequence[str]) -> tuple[int, ...]:
     return tuple(places)
 
 
-def image_rows(gone: pa.Table, come: pa.Table, places: Sequence[int], where: str) -> Iterator[tuple[str, pa.Table]]:
+def image_rows(
+    gone: pa.Table, come: pa.Table, places: Sequence[int], where: str
+) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
     """Yield kinds and rows: deletes, images before and after in the same order, inserts.
 
     ``where`` describes the commit in an error. Raises ``InvalidInput`` (``DUPLICATE_KEYS``) if several rows could
@@ -56,14 +64,19 @@ def image_rows(gone: pa.Table, come: pa.Table, places: Sequence[int], where: str
     if (many := both & ((before > 1) | (after > 1))).any():
         raise _ambiguous(gone, np.flatnonzero(whole_left & many[left]), places, where)
     paired_left, paired_right = whole_left & both[left], whole_right & both[right]
-    yield DELETE, gone.filter(pa.array(~paired_left))
+    yield DELETE, _chosen(gone, ~paired_left)
     for kind, rows, paired, code in (
         (PREIMAGE, gone, paired_left, left),
         (POSTIMAGE, come, paired_right, right),
     ):
         at = np.flatnonzero(paired)
-        yield kind, rows.take(pa.array(at[np.argsort(code[at], kind="stable")]))
-    yield INSERT, come.filter(pa.array(~paired_right))
+        at = at[np.argsort(code[at], kind="stable")]
+        yield kind, NumberedRows(rows).pieces(at, BATCH_BYTES, BATCH_ROWS)
+    yield INSERT, _chosen(come, ~paired_right)
+
+
+def _chosen(rows: pa.Table, chosen: Bools) -> Iterator[pa.RecordBatch]:
+    return joined_batches(rows.filter(pa.array(chosen)).to_batches(), BATCH_ROWS, BATCH_BYTES)
 
 
 def _whole(rows: pa.Table, places: Sequence[int]) -> Bools:
