@@ -1,7 +1,8 @@
 """Merge: update or delete matching target rows and insert, update or delete others by clauses, in one commit.
 
 Reads only parts that may hold one of the source's keys, and only the columns that a clause needs. Memory
-holds the source's keys and a group of target rows; new rows are written to parts as they come.
+holds the source's keys and a group of rows of each side, whose bytes are bounded too; new rows are written to parts
+as they come.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pyroaring import BitMap
 from tamis.core.expr import Expr, filter_mask
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.bounded_batches import row_sizes, slices_within, spans_within
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.rows.append import write_rows
-from tamis.engine.operations.rows.merge_keys import SourceKeys, equality_bits, rows_of_source
+from tamis.engine.operations.rows.merge_keys import SourceKeys, equality_bits
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
+from tamis.engine.operations.rows.numbered_rows import NumberedRows
 from tamis.engine.operations.rows.overwrite import find_matching
 from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.operations.rows.store_assignment import computed_values
@@ -34,7 +37,9 @@ from tamis.storage.object_store import Store
 from tamis.world import world
 
 GROUP_ROWS = SIZES.merge_group_rows
-"""Target rows that are joined at once."""
+"""Rows that are joined at once."""
+GROUP_BYTES = SIZES.merge_group_bytes
+"""Bytes that they have at most, unless a single row has more."""
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -61,7 +66,7 @@ def merge(
     conjuncts = () if plan.of(BY_SOURCE) else keys.filter()
     found = find_matching(store, snapshot, plan.target, conjuncts, options)
     change = RowChange("merge" if each_once is None else "upsert", read_set(conjuncts, options), conjuncts or None)
-    run = _Run(plan, source, keys, TrackedRead(found, progress), change)
+    run = _Run(plan, NumberedRows(source), keys, TrackedRead(found, progress), change)
     change.manifests = list(write_rows(store, snapshot.head, run.rows(), options))
     change.exact = run.seen == sum(len(rows) for rows in change.gone.values())
     change.read, change.bytes_read = len(found.parts), run.tracked.finish()
@@ -73,7 +78,7 @@ class _Run:
     """One pass over the target, then over the unmatched source rows."""
 
     plan: MergePlan
-    source: pa.Table
+    source: NumberedRows
     keys: SourceKeys
     tracked: TrackedRead
     change: RowChange
@@ -82,7 +87,7 @@ class _Run:
     met: Mask = field(init=False)
 
     def __post_init__(self) -> None:
-        self.met = np.zeros(self.source.num_rows, dtype=np.bool_)
+        self.met = np.zeros(len(self.source.sizes), dtype=np.bool_)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the new rows; record the positions of removed rows in ``change``."""
@@ -92,10 +97,9 @@ class _Run:
             yield from self._group(arrays, parts, batch.column(len(schema)).to_numpy())
         clauses = self.plan.of(NOT_MATCHED)
         left = np.flatnonzero(~self.met)
-        for start in range(0, len(left) if clauses else 0, GROUP_ROWS):
-            rows = left[start : start + GROUP_ROWS]
-            arrays = rows_of_source(self.source, rows, [f.id for f in self.plan.source])
-            for clause, chosen in self._chosen(clauses, arrays, len(rows)):
+        for span in spans_within(self.source.sizes[left], GROUP_BYTES, GROUP_ROWS) if clauses else ():
+            arrays = self._of_source(left[span])
+            for clause, chosen in self._chosen(clauses, arrays, span.stop - span.start):
                 self.change.inserted += len(chosen)
                 yield self._made(clause, _some(arrays, chosen), len(chosen), {})
 
@@ -104,8 +108,8 @@ class _Run:
         self.seen += count
         t, s = self.keys.pairs(arrays, count)
         if self.plan.checks and len(t):
-            both = {**_some(arrays, t), **rows_of_source(self.source, s, [f.id for f in self.plan.source])}
-            keep = self._mask(self.plan.checks, both, len(t))
+            kept = [self._mask(self.plan.checks, both, length) for _, both, length in self._both(arrays, t, s)]
+            keep = np.concatenate(kept)
             t, s = t[keep], s[keep]
         if self.plan.unique and len(t) > 1 and (t[1:] == t[:-1]).any():
             raise InvalidInput(
@@ -119,13 +123,22 @@ class _Run:
             # only an unconditional delete may match a row twice
             first = np.concatenate([[True], t[1:] != t[:-1]])
             t, s = t[first], s[first]
-            both = {**_some(arrays, t), **rows_of_source(self.source, s, [f.id for f in self.plan.source])}
-            yield from self._changed(MATCHED, both, t, parts, positions)
+            for span, both, _ in self._both(arrays, t, s):
+                yield from self._changed(MATCHED, both, t[span], parts, positions)
         if self.plan.of(BY_SOURCE):
             alone = np.ones(count, dtype=np.bool_)
             alone[t] = False
             rows = np.flatnonzero(alone)
             yield from self._changed(BY_SOURCE, _some(arrays, rows), rows, parts, positions)
+
+    def _both(self, arrays: Arrays, t: Indices, s: Indices) -> Iterator[tuple[slice, Arrays, int]]:
+        """Yield the columns of both sides for spans of pairs, with their number; one source row may be in many."""
+        sizes = row_sizes(arrays.values(), len(next(iter(arrays.values()))))[t] + self.source.sizes[s]
+        for span in spans_within(sizes, GROUP_BYTES, GROUP_ROWS):
+            yield span, {**_some(arrays, t[span]), **self._of_source(s[span])}, span.stop - span.start
+
+    def _of_source(self, rows: Indices) -> dict[int, pa.Array]:
+        return dict(zip((f.id for f in self.plan.source), self.source.take(rows).columns, strict=True))
 
     def _changed(
         self, kind: str, arrays: Arrays, rows: Indices, parts: list[tuple[str, int]], positions: Indices
@@ -182,19 +195,16 @@ class _Run:
     def _groups(self, schema: Schema) -> Iterator[tuple[list[tuple[str, int]], pa.RecordBatch]]:
         """Yield the target's candidate rows in large groups, with the parts they come from."""
         spec = replace(self.tracked.found.spec, schema=schema, positions=True)
-        held: list[pa.RecordBatch] = []
-        parts: list[tuple[str, int]] = []
-        count = 0
+        group = _Group()
         for ref in self.tracked.found.parts:
             for batch in self.tracked.rows(ref, spec):
-                held.append(batch)
-                count += len(batch)
-                parts = [*(p for p in parts if p[0] != ref.part_id), (ref.part_id, count)]
-                if count >= GROUP_ROWS:
-                    yield parts, pa.concat_batches(held)
-                    held, parts, count = [], [], 0
-        if held:
-            yield parts, pa.concat_batches(held)
+                for piece in slices_within(batch, GROUP_BYTES):
+                    if group.rows >= GROUP_ROWS or (group.rows and group.size + piece.nbytes > GROUP_BYTES):
+                        yield group.parts, group.joined()
+                        group = _Group()
+                    group.append(ref.part_id, piece)
+        if group.rows:
+            yield group.parts, group.joined()
 
     def _needed(self) -> Schema:
         """Return the target columns used by keys, conditions or values, or kept by an update."""
@@ -204,6 +214,30 @@ class _Run:
             if clause.action == "update":
                 named |= {f.id for f in plan.target if f.id not in clause.values and f.generated is None}
         return replace(plan.target, fields=tuple(f for f in plan.target if f.id in named))
+
+
+@dataclass(slots=True)
+class _Group:
+    """Rows of the target that are gathered."""
+
+    parts: list[tuple[str, int]] = field(default_factory=list)
+    """The parts that they come from, and the row at which each ends."""
+    rows: int = 0
+    size: int = 0
+    """Their bytes."""
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+
+    def append(self, part_id: str, batch: pa.RecordBatch) -> None:
+        self.batches.append(batch)
+        self.rows += len(batch)
+        self.size += batch.nbytes
+        self.parts = [*(p for p in self.parts if p[0] != part_id), (part_id, self.rows)]
+
+    def joined(self) -> pa.RecordBatch:
+        """Return the rows as one batch, and let go of the pieces."""
+        whole = pa.concat_batches(self.batches)
+        self.batches.clear()
+        return whole
 
 
 def _check_unique(source: pa.Table, names: Sequence[str], plan: MergePlan, keys: SourceKeys) -> None:

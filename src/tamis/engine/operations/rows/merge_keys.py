@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,6 @@ class SourceKeys:
         t, s = joined["t"].to_numpy(), joined["s"].to_numpy()
         order = np.lexsort((s, t))
         return t[order], s[order]
-
-
-def rows_of_source(source: pa.Table, rows: Indices, ids: Sequence[int]) -> dict[int, pa.Array]:
-    """Return the source's columns at these rows, by id."""
-    return {i: source.column(at).take(pa.array(rows)).combine_chunks() for at, i in enumerate(ids)}
 
 
 def equality_bits(values: pa.ChunkedArray) -> pa.ChunkedArray:
