@@ -146,6 +146,8 @@ class InternalSizes:
     # Spark.
     smallest_batch_rows: int = 4_096
     """Smaller batches are combined before they are passed to the JVM."""
+    joined_batch_bytes: int = 16 * 2**20
+    """Bytes that combined batches have at most."""
     largest_batch_rows: int = 65_536
     narrow_batch_rows: int = 2_048
     """Rows of a batch that Spark hands over for a write without measuring it."""

@@ -224,8 +224,12 @@ MUTANTS: tuple[Mutant, ...] = (
         ("a single join key is none", "            if not kind:\n", "            if not kind or count == \"1\":\n"),
     ),
     *_mutants(
+        "core/types/bounded_batches.py",
+        ("joined batches lose the last", "    if held:\n        yield _joined(held)", "    if len(held) > 1:\n        yield _joined(held)"),
+        spark=True,
+    ),
+    *_mutants(
         "spark/executors/read_task.py",
-        ("joined batches lose the last", "    if waiting:\n        yield pa.concat_batches(waiting)", "    if len(waiting) > 1:\n        yield pa.concat_batches(waiting)"),
         ("what metadata answers comes from each task", "if task.index == 0 else []", "if task.index >= 0 else []"),
     ),
     *_mutants(

@@ -60,6 +60,7 @@ SMALL = {
     "local_delete_parts": 1,
     "compact_run_parts": 2,
     "smallest_batch_rows": 3,
+    "joined_batch_bytes": 400,
     "largest_batch_rows": 7,
     "narrow_batch_rows": 3,
     "narrow_row_bytes": 60,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from tamis.spark.executors import read_task
 from tamis.spark.executors.read_task import LARGEST_BATCH, cast_batch, join_batches, spark_schema
 
 
@@ -29,6 +30,15 @@ def test_small_batches_are_joined_in_order(sizes: list[int], smallest: int, expe
     out = list(join_batches(given, smallest))
     assert [len(b) for b in out] == expected
     assert [v for b in out for v in b.column(0).to_pylist()] == list(range(sum(sizes)))
+
+
+def test_wide_rows_are_joined_as_far_as_their_bytes_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_task, "JOINED_BYTES", 1_000)
+    widths = [400, 500, 300, 2_000, 1, 1, 1, 996, 1]
+    given = [pa.record_batch([["x" * width]], ["t"]) for width in widths]
+    out = list(join_batches(given, 1_000))
+    assert [len(b) for b in out] == [2, 1, 1, 3, 1, 1]
+    assert [len(t) for b in out for t in b.column(0).to_pylist()] == widths
 
 
 def test_large_batches_are_cut() -> None:

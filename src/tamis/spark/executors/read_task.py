@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tamis.core.expr import Expr, short_sql
 from tamis.core.types.arrow import to_arrow_schema
+from tamis.core.types.bounded_batches import joined_batches
 from tamis.engine.part_reader import ReadCounters, ReadSpec, ScanScattering, read_part
 from tamis.engine.scan.partial_aggregates import Aggregation, aggregate_stream
 from tamis.engine.scan.skip_audit import Proof, audit_violation, read_audited
@@ -30,6 +31,8 @@ SMALLEST_BATCH = SIZES.smallest_batch_rows
 Sending a batch costs about as much as sending a thousand rows.
 """
 LARGEST_BATCH = SIZES.largest_batch_rows
+JOINED_BYTES = SIZES.joined_batch_bytes
+"""Maximum bytes of concatenated batches: wide rows cost much more than sending their batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,22 +198,9 @@ def bare(count: int) -> pa.RecordBatch:
 
 
 def join_batches(batches: Iterable[pa.RecordBatch], smallest: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in the same order, with small batches concatenated to at least ``smallest`` rows."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        if not len(batch):
-            continue
-        if not waiting and len(batch) >= smallest:
-            yield from _cut(batch)
-            continue
-        waiting.append(batch)
-        rows += len(batch)
-        if rows >= smallest:
-            yield from _cut(pa.concat_batches(waiting))
-            waiting, rows = [], 0
-    if waiting:
-        yield pa.concat_batches(waiting)
+    """The same rows in the same order, with small batches concatenated to at least ``smallest`` rows if they fit."""
+    for batch in joined_batches(batches, smallest, JOINED_BYTES):
+        yield from _cut(batch)
 
 
 def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
