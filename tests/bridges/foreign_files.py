@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,18 @@ def patched(path: Path, old: bytes, new: bytes) -> None:
     assert data.count(old) == 1
     assert len(new) <= len(old)
     path.write_bytes(data.replace(old, new.ljust(len(old))))
+
+
+def edit_footer(path: Path, changes: Sequence[tuple[bytes, bytes]], *, times: int = 1) -> None:
+    """Replace bytes of a file's footer by as many others; nothing before the footer changes."""
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = data[start:]
+    for old, new in changes:
+        assert footer.count(old) == times, (old, footer.count(old))
+        assert len(old) == len(new)
+        footer = footer.replace(old, new)
+    path.write_bytes(data[:start] + footer)
 
 
 def writer_of(path: Path) -> bytes:

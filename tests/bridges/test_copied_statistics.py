@@ -21,9 +21,8 @@ import tamis
 from tamis.bridges.sources.delta_source import read_delta
 from tests.bridges import delta_logs as logs
 from tests.bridges import iceberg_tables as ice
-from tests.bridges.foreign_files import patched, write_file, writer_of
+from tests.bridges.foreign_files import edit_footer, patched, write_file, writer_of
 from tests.bridges.foreign_tables import check_claims
-from tests.bridges.test_footer_lies import edit_footer
 
 
 def adopted(source: str | Path, folder: Path) -> tamis.Table:

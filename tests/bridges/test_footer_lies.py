@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,19 +20,7 @@ from tamis.core.types.arrow import from_arrow_type
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout, ForeignNames
 from tamis.storage.files.parquet.foreign_statistics import bounded_leaves
 from tamis.storage.files.parquet.legacy_calendar import LegacyCalendar
-from tests.bridges.foreign_files import write_file, writer_of
-
-
-def edit_footer(path: Path, changes: Sequence[tuple[bytes, bytes]], *, times: int = 1) -> None:
-    """Replace bytes of a file's footer by as many others; nothing before the footer changes."""
-    data = path.read_bytes()
-    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    footer = data[start:]
-    for old, new in changes:
-        assert footer.count(old) == times, (old, footer.count(old))
-        assert len(old) == len(new)
-        footer = footer.replace(old, new)
-    path.write_bytes(data[:start] + footer)
+from tests.bridges.foreign_files import edit_footer, write_file, writer_of
 
 
 def adopted(folder: Path) -> tamis.Table:

@@ -299,4 +299,4 @@ def test_an_overwrite_records_the_sessions_zone_and_mode(numbers: Any) -> None:
     assert embedded.reads is not None
     assert by_spark.reads == dataclasses.replace(embedded.reads, zone="Europe/Berlin")
     assert by_spark.operation.parameters == embedded.operation.parameters
-    assert by_path.reads == embedded.reads, "text that a table by path is given is parsed in UTC"
+    assert by_path.reads == by_spark.reads, "a DataFrame brings its session's zone"

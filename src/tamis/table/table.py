@@ -189,7 +189,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         """Replace the rows that match ``row_filter`` (None: all) with those of ``data``, in one commit.
 
         Raises ``InvalidInput`` (``OUTSIDE_FILTER``) if a row of ``data`` does not match, unless
-        ``allow_outside``.
+        ``allow_outside``. The filter of a Spark DataFrame's rows is read in the time zone and mode of its session.
         """
         allow = scan_request.checked_flag("allow_outside", allow_outside)
         if is_spark(data):
