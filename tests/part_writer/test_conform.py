@@ -225,3 +225,29 @@ def test_nested_data_in_another_shape(data: st.DataObject) -> None:
     assert str([r for b in batches for r in b.to_pylist()]) == str(
         pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(schema)).to_pylist()
     )
+
+
+def test_values_behind_a_slice_of_lists_need_not_fit() -> None:
+    whole = Array(Field("element", LONG, nullable=False, id=2))
+    small = Array(Field("element", BYTE, id=2))
+    assert one(pa.array([[1], [None]]).slice(0, 1), whole).to_pylist() == [[1]]
+    assert one(pa.array([[1], [2**40]]).slice(0, 1), small).to_pylist() == [[1]]
+    assert one(pa.array([[2**40], [1]]).slice(1), small).to_pylist() == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("fits", "unfit", "data_type"),
+    [
+        (1_234_000, 1_234_567, Time(3)),
+        (1_000_000, 1_500_000, Time(0)),
+        (86_400_000_000, 90_000_000_000, DayTimeInterval("day", "day")),
+        (-3_600_000_000, -60_000_000, DayTimeInterval("day", "hour")),
+        (60_000_000, 1, DayTimeInterval("hour", "minute")),
+    ],
+)
+def test_smaller_parts_than_a_time_or_an_interval_has_are_refused(fits: int, unfit: int, data_type: DataType) -> None:
+    kind = pa.time64("us") if isinstance(data_type, Time) else pa.duration("us")
+    assert one(pa.array([fits, None], kind), data_type).cast(pa.int64()).to_pylist() == [fits, None]
+    with pytest.raises(SchemaMismatch) as caught:
+        one(pa.array([None, unfit], kind), data_type)
+    assert (caught.value.code, caught.value.name) == ("VALUE_MISMATCH", "c")

@@ -16,7 +16,7 @@ from tamis.core.pruning.evidence import ColumnEvidence
 from tamis.core.stats import TableEvidence
 from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.part_writer import WriteSpec, write_parts
+from tamis.engine.part_writer import WriteSpec, write_part, write_parts
 from tamis.engine.part_writer.write_part import BLOCK_ROWS, WIDE_ROWS, _blocks, block_rows_for
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.storage.commit_log import PART_COLUMNS
@@ -175,3 +175,17 @@ def test_passing_columns_by_the_schema_itself(tmp_path: Path) -> None:
     batch = pa.record_batch([[1], [0.5], ["a"]], schema=to_arrow_schema(SCHEMA))
     (row,) = write_parts([batch], spec_in(tmp_path))
     assert rows_of(tmp_path, row) == [1]
+
+
+def test_a_block_of_nested_texts_beyond_32_bits_of_offsets_is_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first batch is of narrow rows, from which the rows of a block follow."""
+    monkeypatch.setattr(write_part, "LARGEST_ARRAY", 10_000)
+
+    def nested(size: int, width: int) -> pa.RecordBatch:
+        return pa.record_batch({"l": pa.array([{"t": "y" * width}] * size)})
+
+    given = [nested(1, 1), *(nested(30, 100) for _ in range(9))]
+    blocks = list(_blocks(iter(given), 200, 2**20))
+    assert [len(block) for block in blocks] == [91, 90, 19, 71]
+    assert all(block.nbytes <= 10_000 for block in blocks)
+    assert pa.Table.from_batches(blocks).equals(pa.Table.from_batches(given).combine_chunks())

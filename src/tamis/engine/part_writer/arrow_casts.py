@@ -166,8 +166,10 @@ def _list(array: pa.Array, target: Array, path: str) -> pa.Array:
 
 def _inside(array: pa.Array) -> pa.Array:
     """Drop inner values that no list references: they need not fit."""
-    if not array.null_count and array.offset == 0 and len(array.offsets) and array.offsets[0].as_py() == 0:
-        return array
+    if not array.null_count and array.offset == 0 and len(array.offsets):
+        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        if first == 0 and last == len(array.values):
+            return array
     return pc.take(array, pa.array(np.arange(len(array))))
 
 
@@ -197,7 +199,32 @@ def _leaf(array: pa.Array, target: DataType, path: str) -> pa.Array:
             ) from error
     if isinstance(target, String) and target.length is not None:
         return _sized(array, target, target.length, path)
+    if (unit := _unit_of(target)) > 1:
+        _check_whole(array, target, unit, path)
     return array
+
+
+_UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1}
+
+
+def _unit_of(target: DataType) -> int:
+    """Return how many microseconds a unit of the type's last place has; 1 for types without places."""
+    if isinstance(target, Time):
+        return int(10 ** (6 - target.precision))
+    return _UNITS[target.end] if isinstance(target, DayTimeInterval) else 1
+
+
+def _check_whole(array: pa.Array, target: DataType, unit: int, path: str) -> None:
+    """Raise ``SchemaMismatch`` (``VALUE_MISMATCH``) for a time or an interval with parts that the type lacks."""
+    micros = pc.fill_null(array.cast(to_arrow_type(target)).cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    if (places := np.flatnonzero(micros % unit)).size:
+        value = array[int(places[0])]
+        raise _mismatch(
+            f"Column {path!r} is {target}, and the value {value} has smaller parts.",
+            "VALUE_MISMATCH",
+            path,
+            "Cut it in the data.",
+        )
 
 
 def _may_become(source: pa.DataType, target: DataType) -> bool:

@@ -20,6 +20,8 @@ from tamis.core.stats.columns.page_statistics import NOTE, PageStatistics
 from tamis.core.stats.statistics_budget import part_budget
 from tamis.core.stats.statistics_columns import Figure
 from tamis.core.types import Schema
+from tamis.core.types.bounded_batches import joined_batches
+from tamis.core.types.dictionary_arrays import LARGEST_ARRAY
 from tamis.engine.part_writer.clustering_order import Order
 from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.part_writer.conformed_batches import conform_batches
@@ -151,8 +153,9 @@ def _blocks(batches: Iterable[pa.RecordBatch], rows: int, block_bytes: int) -> I
 
 
 def _cut(held: list[pa.RecordBatch], rows: int) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
-    """Split off the first ``rows`` rows as one batch (several if 32-bit offsets do not suffice)."""
+    """Split off the first ``rows`` rows as one batch (several if 32-bit offsets may not suffice)."""
     taken: list[pa.RecordBatch] = []
+    most = rows
     for at, batch in enumerate(held):
         if len(batch) >= rows:
             taken.append(batch.slice(0, rows))
@@ -161,8 +164,7 @@ def _cut(held: list[pa.RecordBatch], rows: int) -> tuple[list[pa.RecordBatch], l
             break
         taken.append(batch)
         rows -= len(batch)
-    whole = taken if len(taken) == 1 else pa.Table.from_batches(taken).combine_chunks().to_batches()
-    return whole, rest
+    return list(joined_batches(taken, most, LARGEST_ARRAY)), rest
 
 
 def _collector_for(spec: WriteSpec, first: pa.RecordBatch, writer: PartWriter) -> Collector:
