@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +42,27 @@ CHANGES: dict[str, tuple[Callable[[Any], Any], int]] = {
     "delete": (lambda lake: tamis.open(path(lake)).delete("a < 2"), 5),
     "append a DataFrame": (lambda lake: tamis.open(path(lake)).append(rows_of(lake, 50, 52)), 9),
 }
+
+
+@pytest.mark.parametrize("how", ["append", "RESTORE"])
+def test_a_cached_metadata_table_keeps_no_other_cache_as_it_was(lake: Any, how: str) -> None:
+    """Cached after the table, it comes before it in Spark's list."""
+    lake.sql("CREATE TABLE lake.db.t (a BIGINT) USING tamis")
+    table = tamis.open(path(lake))
+    table.append(pa.table({"a": [0, 1, 2]}))
+    table.append(pa.table({"a": [3, 4, 5, 6]}))
+    lake.sql("CACHE TABLE lake.db.t")
+    lake.sql(f"CACHE TABLE log AS SELECT * FROM {lake.name}.db.t.history")
+    try:
+        assert lake.rows("SELECT count(*) FROM lake.db.t") == [(7,)]
+        change, left = CHANGES[how]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            change(lake)
+        assert lake.rows("SELECT count(*) FROM lake.db.t") == [(left,)]
+    finally:
+        lake.spark.catalog.clearCache()
+        lake.spark.catalog.dropTempView("log")
 
 
 @pytest.mark.parametrize("how", CHANGES)

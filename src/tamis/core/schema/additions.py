@@ -67,6 +67,11 @@ def _inside(current: DataType, data: DataType, path: Path) -> Iterator[tuple[Pat
             yield from _inside(old.type, new.type, (*path, "value"))
 
 
+def nullable_columns(schema: Schema) -> Schema:
+    """Return a schema that was inferred from data without its NOT NULL, which says nothing of the next data."""
+    return replace(schema, fields=tuple(_nullable(f) for f in schema.fields))
+
+
 def _nullable(f: Field) -> Field:
     """Make everything in the field nullable except map keys, because the next batch may lack it."""
     inner = tuple(

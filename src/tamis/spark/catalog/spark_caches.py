@@ -7,6 +7,7 @@ writes to a path, or ``tamis.open(path).append(…)``. All of these commit, so t
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.storage.commit_log.commit_landing import watch_commits
@@ -31,18 +32,29 @@ def _recache(bridge: Bridge, store: Store) -> None:
     """
     from py4j.protocol import Py4JNetworkError
 
+    failures: list[Exception] = []
     try:
         helper = bridge.helper("Caches")
         found = list(helper.relations())
         for relation, key in zip(found[::2], found[1::2], strict=True):
-            table = bridge.target_of_key(key)
-            if table is not None and table.store.url == store.url:
-                helper.recache(relation)
-    except (Py4JNetworkError, ReferenceError):  # the JVM and its caches are gone
-        return
+            if _is_over(bridge.target_of_key(key), store):
+                try:
+                    helper.recache(relation)
+                except Exception as error:  # noqa: BLE001  # others must be invalidated even so
+                    failures.append(error)
     except Exception as error:  # noqa: BLE001  # see above: a wrong answer fails anywhere
+        failures.append(error)
+    if any(isinstance(error, (Py4JNetworkError, ReferenceError)) for error in failures):
+        return  # the JVM and its caches are gone
+    if failures:
         warnings.warn(
-            f"What Spark has cached of {store.url} may be older than the table: {error}. Run REFRESH TABLE.",
+            f"What Spark has cached of {store.url} may be older than the table: {failures[0]}. Run REFRESH TABLE.",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
+
+
+def _is_over(target: Any, store: Store) -> bool:
+    """Whether a cached relation reads the table in ``store``; metadata tables and feeds have no store."""
+    place = getattr(target, "store", None)
+    return place is not None and bool(place.url == store.url)

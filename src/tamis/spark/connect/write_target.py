@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
+from tamis.core.schema.additions import nullable_columns
 from tamis.engine.operations.rows.append import new_rows, write_rows
 from tamis.engine.part_writer.arrow_casts import match_fields
 from tamis.engine.scan import Options
@@ -48,7 +49,7 @@ class WriteTarget:
                     name=name,
                     remedy="Leave it out, or select and filter the DataFrame.",
                 )
-        columns = from_spark(struct_json)
+        columns = nullable_columns(from_spark(struct_json))
         try:
             snapshot = load(options.store())
         except NotFound as error:
