@@ -52,7 +52,19 @@ from tamis.core.pruning.value_spec import (
     truth_of,
     unknown_spec,
 )
-from tamis.core.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGRAL, STRING, TIMESTAMP, VARIANT, DataType, Decimal
+from tamis.core.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL,
+    STRING,
+    TIMESTAMP,
+    VARIANT,
+    DataType,
+    Decimal,
+)
 
 _FUNCTIONS = frozenset({"get_json_object", "from_json", "variant_get", "is_variant_null", "parse_json"})
 
@@ -313,6 +325,9 @@ def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
         )
     if target == BOOLEAN:
         return Truth(e.true, e.false, null | e.long | e.real | e.string | e.list | e.map, NO)
+    if target == BYTE:  # numbers up to 255 become negative ones
+        longs = spec_of(restrict_pieces(replace(unknown_spec(target), fail=NO), e.long))
+        return joined_kinds(target, [longs], null | e.false | e.true | e.long | e.real | e.string | e.list | e.map)
     if target in INTEGRAL:
         longs = cast_kind(long_kind(e), e.long, target, Mode.TRY, None)
         return joined_kinds(target, [longs], null | e.false | e.true | e.real | e.string | e.list | e.map)

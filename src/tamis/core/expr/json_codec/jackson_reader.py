@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NoReturn
@@ -25,9 +26,27 @@ _NAMED_NUMBERS = (
 )  # fmt: skip
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _BLANKS = " \t\r\n"
+_ESCAPED = re.compile(r'\\.|"', re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _LONG_NUMBER = re.compile(rf"[0-9.eE+-]{{{LONGEST_NUMBER + 1},}}")
+
+
+def _python_escape(found: re.Match[str]) -> str:
+    """Return what Python's decoder takes: Jackson knows an escaped single quote, and a bare double one between them."""
+    return {"\\'": "'", '"': '\\"'}.get(found[0], found[0])
+
+
+def ends_word(follows: str) -> bool:
+    """Return whether a word such as ``true`` ends before these characters, of which the first one counts."""
+    first = follows[:1]
+    if first < "0" or first in "]}":
+        return True
+    return not (first.isalnum() or unicodedata.category(first) in _IN_IDENTIFIERS)
+
+
+_IN_IDENTIFIERS = frozenset({"Pc", "Sc", "Mn", "Mc", "Nl", "Cf"})
+"""Categories of characters that Java has in identifiers, beside letters and digits."""
 
 
 class Malformed(ValueError):
@@ -268,14 +287,14 @@ class _Reader:
         for word, value in (("true", True), ("false", False), ("null", None)):
             if self._text.startswith(word, self._at):
                 self._at += len(word)
-                if (self._text[self._at : self._at + 1] or " ").isalnum():
+                if not ends_word(self._text[self._at : self._at + 1]):
                     raise Malformed(word)
                 return value
         for word, number in _NAMED_NUMBERS if self._named else ():
             if self._text.startswith(word, self._at):
                 self._at += len(word)
                 return number
-        return self._number()
+        return self._number(root=depth == 0)
 
     def _members(self) -> Iterator[str]:
         self._at += 1
@@ -339,19 +358,19 @@ class _Reader:
             raise Malformed("control character")
         if "\\" not in before:
             return before
-        inner = before.replace("\\'", "'") if quote == "'" else before
-        inner = inner.replace('"', '\\"') if quote == "'" else inner
+        inner = _ESCAPED.sub(_python_escape, before)
         try:
             return str(json.JSONDecoder(strict=False).decode(f'"{inner}"'))
         except ValueError:
             raise Malformed("escape") from None
 
-    def _number(self) -> int | float:
+    def _number(self, *, root: bool) -> int | float:
+        """Return a number; at the ``root``, only blanks end it."""
         match = _NUMBER.match(self._text, self._at)
         if match is None or _is_long(match[0]):
             raise Malformed("number")
         self._at = match.end()
         follows = self._text[self._at : self._at + 1]
-        if follows and follows not in _BLANKS + ",]}":
+        if follows and follows not in _BLANKS + ("" if root else ",]}"):
             raise Malformed("number")
         return int(match[0]) if match[2] is None and match[3] is None else float(match[0])

@@ -13,7 +13,7 @@ import struct
 from typing import Any
 
 from tamis.core.expr.java_doubles import Unsure, is_left_to_spark
-from tamis.core.expr.json_codec.jackson_reader import LONGEST_NUMBER, STRICT, Malformed, beyond_limits
+from tamis.core.expr.json_codec.jackson_reader import LONGEST_NUMBER, STRICT, Malformed, beyond_limits, ends_word
 
 _DIGITS = 38
 _LARGEST = 16 * 2**20
@@ -41,9 +41,7 @@ def encode_variant(text: str) -> tuple[bytes, bytes]:
     try:
         document, end = _DECODER.raw_decode(text, start)
         rest = text[end : end + 1]
-        if (rest and rest not in " \t\r\n" and not isinstance(document, dict | list | str)) or (
-            isinstance(document, _Real) and rest.strip()
-        ):
+        if not _may_follow(document, rest):
             raise Malformed(text[:40])
         if end - start > LONGEST_NUMBER and beyond_limits(text[start:end]):
             raise Malformed(text[:40])
@@ -69,6 +67,15 @@ def encode_variant(text: str) -> tuple[bytes, bytes]:
     if len(value) > _LARGEST:
         raise Malformed(text[:40])
     return value, metadata
+
+
+def _may_follow(document: Any, rest: str) -> bool:
+    """Return whether Jackson ends the document before ``rest``: a number needs a blank, a word another character."""
+    if document is None or isinstance(document, bool):
+        return ends_word(rest)
+    if isinstance(document, _Real | int):
+        return not rest.strip(" \t\r\n")
+    return True
 
 
 def _value(item: Any, keys: dict[str, int]) -> bytes:

@@ -170,14 +170,25 @@ def _converter(data_type: DataType) -> Callable[[Any], Any]:
         return lambda v: v if isinstance(v, bool) else None
     if data_type in (FLOAT, DOUBLE):
         return _floating if data_type == DOUBLE else _single
+    if data_type == BYTE:  # Jackson takes a byte without its sign, too
+        return lambda v: (v + 128) % 256 - 128 if _is_whole(v) and -128 <= v <= 255 else None
     half = 1 << (_INTEGRAL[data_type] - 1)  # type: ignore[index]
-    return lambda v: v if isinstance(v, int) and not isinstance(v, bool) and -half <= v < half else None
+    return lambda v: v if _is_whole(v) and -half <= v < half else None
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _floating(value: Any) -> float | None:
     if isinstance(value, str):
         return _NAMED.get(value)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not _is_whole(value):
+        return value if isinstance(value, float) else None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _single(value: Any) -> float | None:
