@@ -214,6 +214,9 @@ def test_notes_that_say_something_else_say_nothing() -> None:
     leaves = leaves_for(SCHEMA, ((2, "$.a"), (2, "$.a"), (3, "$.b[0]"), (1, "$.c"), (9, "$.d"), (2, "$"), (2, "a b")))
     assert [(leaf.column, leaf.path, leaf.field.id) for leaf in leaves] == [(2, "$.a", FIRST), (3, "$.b[0]", FIRST + 1)]
     assert leaves_in(note_of(leaves)) == leaves
+    earlier = note_of(leaves).replace("get_json_object", "string")
+    assert leaves_in(earlier) == tuple(leaf for leaf in leaves if leaf.field.type != STRING)
+    assert earlier != note_of(leaves)
     assert with_leaves(SCHEMA, leaves) is with_leaves(SCHEMA, leaves_in(note_of(leaves)))
     for note in (
         "",

@@ -169,6 +169,19 @@ def test_entries_of_an_earlier_release_answer_for_no_path(tmp_path: Path, monkey
     assert used(same(table, "get_json_object(s, '$.user.id') = '131'")) == {"is": (3, 0)}
 
 
+def test_entries_of_json_text_of_earlier_releases_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are NULL for documents with an escaped single quote; those of a VARIANT are used."""
+    table = table_of(tmp_path / "t")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(index_segments, "SCHEME", 2)
+        table.create_index("is", ["s:user.id", "k"])
+        table.create_index("iv", "v:user.id::bigint")
+    assert used(same(table, "get_json_object(s, '$.user.id') = '131'")) == {}
+    assert used(same(table, "try_variant_get(v, '$.user.id', 'bigint') = 131")) == {"iv": (3, 0)}
+    table.repair_index("is")
+    assert used(same(table, "get_json_object(s, '$.user.id') = '131'")) == {"is": (3, 0)}
+
+
 def test_life_of_a_path(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t")
     with failing(), pytest.raises(tamis.errors.StoreUnavailable):

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.types import DATE, TIMESTAMP
+from tamis.core.types import DATE, TIMESTAMP, VARIANT, Schema
 from tamis.engine.secondary_index.index_definition import schemas_of
 from tamis.engine.secondary_index.index_segments import SCHEME, IndexSegment, live_entries
 from tamis.engine.secondary_index.indexed_paths import type_of
@@ -93,7 +93,7 @@ def compute_coverage(
     current = snapshot.head.schema
     if current is None or current.schema_id not in usable:
         usable = {}
-    problem, oldest = None, _oldest_scheme(index)
+    problem, oldest = None, _oldest_scheme(index, current)
     built: list[IndexSegment] = []
     reasons: list[IndexSegment] = []
     damaged: list[tuple[IndexSegment, str]] = []
@@ -134,11 +134,14 @@ def compute_coverage(
     )
 
 
-def _oldest_scheme(index: IndexDefinition) -> int:
+def _oldest_scheme(index: IndexDefinition, schema: Schema | None) -> int:
     """Return the oldest ``IndexSegment.scheme`` whose entries are sound for the paths of the index."""
     if not index.paths:
         return 0
-    return SCHEME if any(type_of(path) in (DATE, TIMESTAMP) for path in index.paths) else 1
+    documents = [ids[-2] for ids in index.columns if ids[-1] in index.by_path]
+    if schema is None or any(i in schema.by_id and schema.by_id[i].type != VARIANT for i in documents):
+        return SCHEME
+    return 2 if any(type_of(path) in (DATE, TIMESTAMP) for path in index.paths) else 1
 
 
 def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:

@@ -27,10 +27,11 @@ from tamis.world import new_id, world
 
 INLINE_COVERS = SIZES.index_inline_covers
 """The maximum number of base part ids stored inline in the commit."""
-SCHEME = 2
-"""The version of path entries: since 1 entries of texts say where they are unsure, since 2 those of dates and instants.
+SCHEME = 3
+"""The version of path entries.
 
-Older ones answer no filters on such paths.
+Since 1 entries of texts say where they are unsure, since 2 those of dates and instants; since 3 those of columns of
+JSON text hold the values of documents with an escaped single quote. Older ones answer no filters on such paths.
 """
 FOLDER = "index"
 """The folder of index parts below the table's root."""

@@ -21,6 +21,11 @@ from tamis.core.types import STRING, VARIANT, Field, Schema, String
 
 LEAVES = "tamis.leaves"
 """Key of the note that declares a part's leaves."""
+_KINDS = {"variant": VARIANT, "get_json_object": STRING}
+"""Types of leaves, by their names in the note.
+
+Those of JSON text had the name ``string`` when documents with an escaped single quote were NULL: they are ignored.
+"""
 FIRST = 2**30
 """Id of a part's first leaf; further leaves count up.
 
@@ -76,19 +81,20 @@ def _extended(schema: Schema, leaves: tuple[Leaf, ...]) -> Schema:
 
 def note_of(leaves: Sequence[Leaf]) -> str:
     """Encode the leaves in the form that ``leaves_in`` reads."""
+    names = {kind: name for name, kind in _KINDS.items()}
     return json.dumps(
-        [[leaf.column, leaf.path, leaf.field.id, leaf.field.name, leaf.field.type.to_json()] for leaf in leaves]
+        [[leaf.column, leaf.path, leaf.field.id, leaf.field.name, names[leaf.field.type]] for leaf in leaves]
     )
 
 
 @lru_cache(maxsize=1024)
 def leaves_in(note: str) -> tuple[Leaf, ...]:
     """Decode the leaves from a part's note; none if the note is not valid."""
-    kinds = {"variant": VARIANT, "string": STRING}
     try:
         said = [
-            Leaf(int(column), str(path), Field(str(name), kinds[kind], True, int(at)))
+            Leaf(int(column), str(path), Field(str(name), _KINDS[kind], True, int(at)))
             for column, path, at, name, kind in json.loads(note)
+            if kind != "string"
         ]
     except (ValueError, TypeError, KeyError):
         return ()
