@@ -80,7 +80,14 @@ def test_dates_and_times_that_python_does_not_have_are_texts() -> None:
     late = pa.array([568_971_820_800_000_000, 0, None], pa.int64()).view(pa.timestamp("us"))
     rows = list(row_records(pa.table({"day": far, "at": late, "n": [1, 2, 3]})))
     assert [row["n"] for row in rows] == [1, 2, 3]
-    assert [row["day"] for row in rows] == ["15659-07-15", "1970-01-01", None]
-    assert str(rows[0]["at"]).startswith("20000-01-01 00:00:00")
+    assert [row["day"] for row in rows] == ["+15659-07-15", "1970-01-01", None]
+    assert [row["at"] for row in rows] == ["+20000-01-01 00:00:00", "1970-01-01 00:00:00", None]
+    farther = pa.array([2**60, -(2**62)], pa.int64()).view(pa.timestamp("us"))
+    inside = pa.StructArray.from_arrays([farther, pa.array([10**7, 0], pa.int32()).view(pa.date32())], ["t", "d"])
+    lists = pa.array([[2**60], None], pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("us")))
+    both = list(row_records(pa.table({"at": farther, "s": inside, "l": lists})))
+    assert both[0]["at"] == "+38504-08-17 21:30:06.846976"
+    assert [row["s"] for row in both] == [{"t": 2**60, "d": 10**7}, {"t": -(2**62), "d": 0}]
+    assert [row["l"] for row in both] == [[2**60], None]
     kept = list(row_records(pa.table({"day": pa.array([0], pa.int32()).view(pa.date32())})))
     assert kept == [{"day": date(1970, 1, 1)}]

@@ -72,7 +72,7 @@ def row_records(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
 def _python_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     """Return the rows as Python has them; bytes of texts that are not UTF-8 become U+FFFD, as Spark shows them.
 
-    Columns with dates or times that Python does not have are texts.
+    Dates and times that Python does not have make those of their columns texts, or numbers inside of other values.
     """
     import pyarrow as pa
 
@@ -82,17 +82,41 @@ def _python_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
         if isinstance(error, UnicodeDecodeError):
             found = _with_malformed_texts(rows)
         else:
-            times = [f.with_type(pa.string()) if _is_time(f.type) else f for f in rows.schema]
-            if times == list(rows.schema):
+            shown = [_without_times(column) for column in rows.columns]
+            if [column.type for column in shown] == list(rows.schema.types):
                 raise
-            found = _python_rows(rows.cast(pa.schema(times)))
+            found = _python_rows(pa.table(shown, names=rows.schema.names))
     return found
 
 
-def _is_time(kind: Any) -> bool:
+def _without_times(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return dates and times as Spark's texts, in UTC; inside of other values, as numbers since 1970."""
     import pyarrow as pa
 
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+    from tamis.core.expr import Column, evaluate, make_call
+    from tamis.core.types import STRING
+    from tamis.core.types.arrow import from_arrow_type
+
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        text = make_call("cast", Column(from_arrow_type(column.type), (0,), "c"), type=STRING, zone="UTC")
+        return evaluate(text, {0: whole}, len(whole)).values
+    return column.cast(_with_numbers(column.type)) if pa.types.is_nested(column.type) else column
+
+
+def _with_numbers(kind: pa.DataType) -> pa.DataType:
+    """Return the type with whole numbers for its dates and times."""
+    import pyarrow as pa
+
+    if pa.types.is_map(kind):
+        return pa.map_(_with_numbers(kind.key_type), _with_numbers(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_numbers(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_numbers(kind.value_type)))
+    if pa.types.is_date(kind):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
 
 
 def _with_malformed_texts(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from tamis.core.expr import registry
 from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS, is_text
 from tamis.core.expr.functions.cast.java_decimals import goes_through_double, prints_exponents
 from tamis.core.expr.tree import Call, Expr, Mode
-from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, DataType, Decimal
+from tamis.core.types import BOOLEAN, BYTE, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, DataType, Decimal
 
 _WITHOUT_DIGITS = (*INTEGRAL, BOOLEAN, DATE)
 """Types of which the text of a double that releases print differently gives no value, or the same error."""
@@ -17,7 +17,8 @@ def is_portable(expr: Expr) -> bool:
 
     They do not about the case of some letters, the digits of doubles, and local times in some regions. JSON holds
     doubles as text, and a VARIANT holds texts that become times. Older releases of Tamis stored the exact negative of a
-    long decimal, cut long decimals to integers, and printed small ones without an exponent.
+    long decimal, cut long decimals to integers, printed small ones without an exponent, and knew no byte of 128 to 255
+    in JSON.
     """
     if not isinstance(expr, Call):
         return all(is_portable(child) for child in expr.children)
@@ -25,6 +26,8 @@ def is_portable(expr: Expr) -> bool:
         return False
     parts: tuple[Expr, ...] = expr.children
     if expr.function == "cast" and _prints_or_rounds(parts[0].type, expr):
+        return False
+    if expr.function == "from_json" and expr.type == BYTE:
         return False
     if expr.function == "cast" and expr.type in _WITHOUT_DIGITS and prints_doubles(parts[0]):
         parts = parts[0].children
