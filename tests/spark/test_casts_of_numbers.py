@@ -99,14 +99,15 @@ def numbers(lake: Lake, tmp_path: Path, request: pytest.FixtureRequest) -> Itera
     for start in range(0, len(ROWS), size):
         table.append(rows().slice(start, size))
     pq.write_table(rows(), tmp_path / "plain.parquet")
-    settings = {"tamis.read.lazy": "on", "tamis.read.native_bytes": "0"}
-    for key, value in settings.items():
-        lake.spark.conf.set(key, value)
+    before = lake.spark.conf.get("tamis.read.lazy", None)
+    lake.spark.conf.set("tamis.read.lazy", "on")
     plain = lake.spark.read.parquet(str(tmp_path / "plain.parquet")).cache()
     yield lake, table, plain
     plain.unpersist()
-    for key in settings:
-        lake.spark.conf.unset(key)
+    if before is None:
+        lake.spark.conf.unset("tamis.read.lazy")
+    else:
+        lake.spark.conf.set("tamis.read.lazy", before)
 
 
 @pytest.fixture(params=[True, False], ids=["ansi", "legacy"])
