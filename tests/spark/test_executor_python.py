@@ -325,11 +325,11 @@ sys.path[:0] = json.loads(sys.argv[1])
 import pyarrow as pa, pyarrow.parquet
 from pyspark.sql import SparkSession
 import tamis
-from tamis.cli.ingest import run
+from tamis.cli.ingest import ingest_folder
 
 folder = sys.argv[2]
 pa.parquet.write_table(pa.table({"id": range(100), "s": ["text"] * 100}), folder + "/new/1.parquet")
-done = {"ingest": run(folder + "/t", folder + "/new")["rows"]}
+done = {"ingest": ingest_folder(folder + "/t", folder + "/new")["rows"]}
 table = tamis.open(folder + "/t")
 for n in range(1, 8):
     table.append(pa.table({"id": range(n * 100, n * 100 + 100), "s": ["text"] * 100}))
