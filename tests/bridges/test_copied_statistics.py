@@ -130,15 +130,40 @@ def test_bounds_of_writers_that_are_not_known_are_the_sources(tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.decimal128(38, 3), pa.int64(), pa.timestamp("us", "UTC")])
 def test_files_of_deltalake_prune_by_their_footers(tmp_path: Path, kind: pa.DataType) -> None:
-    """What must prune, in files of several row groups: deltalake's bounds of long decimals in the log are only near."""
-    whole = pa.array([-5, 7, 120_000], pa.int64())
-    values = whole.cast(pa.decimal128(38, 3)) if pa.types.is_decimal(kind) else whole.cast(kind)
-    for at in range(3):
-        deltalake.write_deltalake(tmp_path / "d", pa.table({"v": values.slice(at, 1)}), mode="append")
+    """What must prune; each file has numbers of both signs, whose bytes are in another order."""
+    for numbers in ([-5, 7, 30], [-900, -800], [120_000, 130_000]):
+        whole = pa.array(numbers, pa.int64())
+        values = whole.cast(pa.decimal128(38, 3)) if pa.types.is_decimal(kind) else whole.cast(kind)
+        deltalake.write_deltalake(tmp_path / "d", pa.table({"v": values}), mode="append")
     table = adopted(tmp_path / "d", tmp_path / "t")
     texts = {"string": "v = '7'", "decimal128(38, 3)": "v = 7.000", "int64": "v = 7"}
     text = texts.get(str(kind), "v = TIMESTAMP'1970-01-01 00:00:00.000007Z'")
     assert found(table, text) == (1, 1)
+    assert table.verify().ok
+
+
+def test_bounds_of_decimals_that_a_writer_compared_without_their_sign_are_not_copied(tmp_path: Path) -> None:
+    """As parquet-go does (its issue 592), and arrow-rs did: the footer shows the lower bound above the upper one."""
+    file = write_file(
+        tmp_path / "d" / "a.parquet",
+        pa.table({"v": pa.array([-5, 7, 30], pa.decimal128(38, 0))}),
+        store_schema=False,
+        write_page_index=False,
+    )
+    low, high, between = ((value).to_bytes(16, "big", signed=True) for value in (-5, 30, 1 << 90))
+    data = file.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    times = data[start:].count(low)
+    assert times == data[start:].count(high) > 0
+    edit_footer(file, [(low, between), (high, low), (between, high)], times=times)
+    patched(file, writer_of(file), b"github.com/parquet-go 0.32")
+    size = file.stat().st_size
+    stats = {"numRecords": 3, "minValues": {"v": 30}, "maxValues": {"v": -5}, "nullCount": {"v": 0}}
+    add = {"path": "a.parquet", "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": True}
+    fields = [logs.field("v", "decimal(38,0)")]
+    logs.create(tmp_path / "d", fields, [{"add": {**add, "stats": json.dumps(stats)}}])
+    table = adopted(tmp_path / "d", tmp_path / "t")
+    assert found(table, "v = 7")[0] == 1
     assert table.verify().ok
 
 

@@ -16,6 +16,10 @@ import pytest
 from tests.spark.conftest import Lake
 
 import tamis
+from tamis.core.expr import Column, Expr, Literal, make_call
+from tamis.core.types import STRING
+from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible
+from tamis.spark.jvm_bridge.catalyst_patterns import read_like
 
 pytestmark = pytest.mark.spark
 
@@ -166,8 +170,21 @@ def test_what_must_still_prune(tmp_path: Path, text: str) -> None:
     assert table.scan(text).plan().report.parts.kept <= 1
 
 
-def test_patterns_with_characters_of_two_units_are_left_to_spark(lake: Lake) -> None:
-    """Releases of Spark differ about them."""
+@pytest.mark.parametrize("pattern", ["_😀", "%😀_%x", "a😀%b%c"])
+def test_patterns_with_characters_of_two_units_are_not_read(pattern: str) -> None:
+    class Caller:
+        def call(self, function: str, node: dict[str, Any], args: tuple[Expr, ...]) -> Expr:
+            return make_call(function, *args)
+
+    column = Column(STRING, (1,), "s")
+    assert read_like(Caller(), {"p": {}}, (column, Literal(STRING, "_é%"))) == make_call(
+        "like", column, Literal(STRING, "_é%")
+    )
+    with pytest.raises(Inexpressible):
+        read_like(Caller(), {"p": {}}, (column, Literal(STRING, pattern)))
+
+
+def test_patterns_with_characters_of_two_units_give_the_rows_of_spark(lake: Lake) -> None:
     lake.sql("CREATE TABLE lake.db.u (s STRING)")
     lake.sql("INSERT INTO lake.db.u VALUES ('x😀'), ('y'), ('😀')")
     view = lake.spark.sql("SELECT * FROM VALUES ('x😀'), ('y'), ('😀') AS t(s)")

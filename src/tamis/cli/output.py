@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
@@ -78,14 +78,13 @@ def _python_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
 
     try:
         found: list[dict[str, Any]] = rows.to_pylist()
-    except (OverflowError, ValueError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            found = _with_malformed_texts(rows)
-        else:
-            shown = [_without_times(column) for column in rows.columns]
-            if [column.type for column in shown] == list(rows.schema.types):
-                raise
-            found = _python_rows(pa.table(shown, names=rows.schema.names))
+    except UnicodeDecodeError:
+        found = _with_malformed_texts(rows)
+    except (OverflowError, ValueError):
+        shown = [_without_times(column) for column in rows.columns]
+        if [column.type for column in shown] == list(rows.schema.types):
+            raise
+        found = _python_rows(pa.table(shown, names=rows.schema.names))
     return found
 
 
@@ -101,19 +100,12 @@ def _without_times(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         text = make_call("cast", Column(from_arrow_type(column.type), (0,), "c"), type=STRING, zone="UTC")
         return evaluate(text, {0: whole}, len(whole)).values
-    return column.cast(_with_numbers(column.type)) if pa.types.is_nested(column.type) else column
+    return column.cast(_with_leaves(column.type, _as_number)) if pa.types.is_nested(column.type) else column
 
 
-def _with_numbers(kind: pa.DataType) -> pa.DataType:
-    """Return the type with whole numbers for its dates and times."""
+def _as_number(kind: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
-    if pa.types.is_map(kind):
-        return pa.map_(_with_numbers(kind.key_type), _with_numbers(kind.item_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_with_numbers(field.type)) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_with_numbers(kind.value_type)))
     if pa.types.is_date(kind):
         return pa.int32()
     return pa.int64() if pa.types.is_timestamp(kind) else kind
@@ -122,22 +114,28 @@ def _with_numbers(kind: pa.DataType) -> pa.DataType:
 def _with_malformed_texts(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     import pyarrow as pa
 
-    raw = rows.cast(pa.schema([field.with_type(_with_bytes(field.type)) for field in rows.schema]))
+    raw = rows.cast(pa.schema([field.with_type(_with_leaves(field.type, _as_bytes)) for field in rows.schema]))
     types = {field.name: field.type for field in rows.schema}
     return [{name: _decoded(value, types[name]) for name, value in row.items()} for row in _python_rows(raw)]
 
 
-def _with_bytes(kind: pa.DataType) -> pa.DataType:
-    """Return the type with BINARY for its texts."""
+def _as_bytes(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    return pa.binary() if pa.types.is_string(kind) else kind
+
+
+def _with_leaves(kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Return the type with other types of its leaves, at any depth."""
     import pyarrow as pa
 
     if pa.types.is_map(kind):
-        return pa.map_(_with_bytes(kind.key_type), _with_bytes(kind.item_type))
+        return pa.map_(_with_leaves(kind.key_type, leaf), _with_leaves(kind.item_type, leaf))
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_with_bytes(field.type)) for field in kind])
+        return pa.struct([field.with_type(_with_leaves(field.type, leaf)) for field in kind])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_with_bytes(kind.value_type)))
-    return pa.binary() if pa.types.is_string(kind) else kind
+        return pa.list_(kind.value_field.with_type(_with_leaves(kind.value_type, leaf)))
+    return leaf(kind)
 
 
 def _decoded(value: Any, kind: pa.DataType) -> Any:

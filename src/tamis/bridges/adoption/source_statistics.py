@@ -3,7 +3,8 @@
 A source's metadata are often computed from the same footers, by readers that take a row group without bounds, or
 without a number of NULLs, for one that has no values, or no NULLs, and that believe NaN and dates of the old calendar.
 So bounds of the metadata do not count where a footer has bounds of the column, unless the type is one of which the
-file's writer is not known to keep the order; then they do not where only some row groups with values have bounds.
+file's writer is not known to keep the order; then they do not where only some row groups with values have bounds, or
+where the order shows to be wrong.
 Numbers of NULLs do not count where a footer has any statistics of the column.
 """
 
@@ -94,7 +95,7 @@ def footer_statistics(
             leaves = kinds[kind] = bounded_leaves(footer.metadata, layout, schema, calendar, ids)
         leaves = [leaf for leaf in leaves if leaf.column_id not in given[at]]
         for leaf, raw in zip(leaves, raw_statistics(footer.metadata, leaves), strict=True):
-            key = (leaf.column_id, leaf.stored, leaf.vouched, leaf.legacy, leaf.hides, leaf.hides_all)
+            key = (leaf.column_id, leaf.stored, leaf.vouched, leaf.legacy, leaf.hides, leaf.never_filled)
             column = columns.setdefault(key, _Column(leaf))
             column.raw += raw
             column.files += [at] * len(raw)
@@ -151,8 +152,9 @@ class _Pieces:
         bounded = np.array([raw.bounded for raw in column.raw])
         lacking = ~bounded & ~bounds.empty.to_numpy(zero_copy_only=False)
         some = np.logical_or.reduceat(bounded, starts)
+        inverted = np.logical_or.reduceat(np.array([raw.inverted for raw in column.raw]), starts)
         torn = some & np.logical_or.reduceat(lacking, starts)
-        filled = files[~torn & leaf.may_be_filled(some, described)]
+        filled = files[~torn & ~inverted & leaf.may_be_filled(some, described)]
         known = pc.or_(bounds.low.is_valid(), bounds.empty).to_numpy(zero_copy_only=False)
         known = np.logical_and.reduceat(known, starts)
         for kind, values in zip(BOUNDS, (bounds.low, bounds.high), strict=True):

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.functions.cast.cast_kernels import INTERVAL_UNITS
 from tamis.core.types import (
     BINARY,
     BOOLEAN,
@@ -204,14 +205,11 @@ def _leaf(array: pa.Array, target: DataType, path: str) -> pa.Array:
     return array
 
 
-_UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1}
-
-
 def _unit_of(target: DataType) -> int:
     """Return how many microseconds a unit of the type's last place has; 1 for types without places."""
     if isinstance(target, Time):
         return int(10 ** (6 - target.precision))
-    return _UNITS[target.end] if isinstance(target, DayTimeInterval) else 1
+    return INTERVAL_UNITS[target.end] if isinstance(target, DayTimeInterval) else 1
 
 
 def _check_whole(array: pa.Array, target: DataType, unit: int, path: str) -> None:

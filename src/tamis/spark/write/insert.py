@@ -147,13 +147,7 @@ def translate_predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, 
         java_predicate
     )
     if found.isEmpty():
-        text = java_predicate.toString()
-        raise InvalidInput(
-            f"The filter {text!r} cannot be used here.",
-            code="BAD_FILTER",
-            name=text,
-            remedy="Use comparisons, IN and null tests.",
-        )
+        raise _unusable(java_predicate, "Spark gives no expression for it")
     # Spark's own analysis of the filter over the table resolves names and types.
     asked = bridge.new(_LOGICAL + "Filter", found.get(), _relation(table))
     session = bridge.active_session()._jsparkSession
@@ -161,19 +155,23 @@ def translate_predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, 
     text = bridge.helper("TreeText").render(bridge.seq([condition]), "")
     conjuncts = translate_filters(text, table.logical_schema, zone_table(bridge)).conjuncts
     ansi = session.sessionState().conf().ansiEnabled()
-    if any(needs_spark(one) or not (ansi or _tells_mode(one)) for one in conjuncts):
-        shown = java_predicate.toString()
-        raise InvalidInput(
-            f"The filter {shown!r} cannot be used here: its value can differ between releases of Java, or modes.",
-            code="BAD_FILTER",
-            name=shown,
-            remedy="Use comparisons, IN and null tests; or DELETE the rows by it, and INSERT the others.",
-        )
+    if any(needs_spark(one) or not (ansi or _is_mode_free(one)) for one in conjuncts):
+        raise _unusable(java_predicate, "its value can differ between releases of Java, or modes")
     return conjuncts
 
 
-def _tells_mode(conjunct: Expr) -> bool:
-    """Return whether no cast depends on a mode: a data source predicate says of every cast that it is ANSI's."""
+def _unusable(java_predicate: Any, why: str) -> InvalidInput:
+    shown = java_predicate.toString()
+    return InvalidInput(
+        f"The filter {shown!r} cannot be used here: {why}.",
+        code="BAD_FILTER",
+        name=shown,
+        remedy="Use comparisons, IN and null tests; or DELETE the rows by it, and INSERT the others.",
+    )
+
+
+def _is_mode_free(conjunct: Expr) -> bool:
+    """Return whether no cast depends on the mode, which data source predicates do not carry."""
     casts = (node for node in conjunct.walk() if isinstance(node, Call) and node.function == "cast")
     return not any(prints_exponents(node.args[0].type, node.type) for node in casts)
 

@@ -88,10 +88,14 @@ class Commit:
     """The ``operation_id`` of the commit before; None at version 0, and where an earlier writer did not record it."""
 
     @property
+    def removes_parts(self) -> bool:
+        """Whether parts of the version before are gone, or replaced by others."""
+        return self.remove_all or bool(self.remove_segments or self.remove_parts)
+
+    @property
     def touches_rows(self) -> bool:
         """Whether the rows may differ from those before: a change of the head alone leaves them as they are."""
-        takes = self.remove_all or self.remove_segments or self.remove_parts or self.deletions is not None
-        return self.data_change and (self.segment is not None or bool(takes))
+        return self.data_change and (self.segment is not None or self.removes_parts or self.deletions is not None)
 
     def follows(self, before: Commit) -> bool:
         """Whether this commit was made for ``before``, as far as it says."""

@@ -130,8 +130,7 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
         operation_id=new_id(),
         table_id=then.head.table_id,
     )
-    # Restored parts may have any schema of the table, so a schema change does not invalidate the commit.
-    made = commit(store, with_index_segments(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005
+    made = commit(store, with_index_segments(store, now.head, proposal))
     return made, replace(result, version=made.version)
 
 

@@ -358,8 +358,7 @@ def _columns_replaced(store: Store, version: int) -> SchemaFenced:
 
 def changes_rows(store: Store, commit: Commit) -> bool:
     """Whether ``commit`` removed or moved rows of the version before, or brought back those of an earlier one."""
-    takes = commit.remove_all or commit.remove_segments or commit.remove_parts
-    return bool(takes) or commit.operation.may_restore or thins_older_parts(store, commit)
+    return commit.removes_parts or commit.operation.may_restore or thins_older_parts(store, commit)
 
 
 def _changed(store: Store, commit: Commit) -> InvalidInput:

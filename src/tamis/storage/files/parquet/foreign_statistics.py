@@ -36,8 +36,11 @@ _TEXT_WRITERS = {
     "delta-rs": (0, 0),
 }
 """Since which version a writer's bounds of texts and binaries are in the order of unsigned bytes."""
-_DECIMAL_WRITERS = {"parquet-cpp-arrow": (4, 0), "parquet-mr": (1, 10), "parquet-rs": (40, 0), "delta-rs": (0, 0)}
-"""Since which version a writer's bounds of decimals in binaries are in the order of numbers."""
+_DECIMAL_WRITERS = {"parquet-cpp-arrow": (4, 0), "parquet-mr": (1, 10)}
+"""Since which version a writer's bounds of decimals in binaries are in the order of numbers.
+
+Those of parquet-rs are not, in binaries of different lengths (its issues 10860 and 11073).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,8 @@ class BoundedLeaf:
     """Whether the number of NULLs in the footer is to be believed."""
     hides: bool = False
     """Whether the library may hide bounds that are not believed: those of bytes in the order of signed ones."""
-    hides_all: bool = False
-    """Whether it hides all statistics of such a column."""
+    never_filled: bool = False
+    """Whether the source's metadata may repeat bounds in a wrong order without a sign of it in the footer."""
 
     def may_be_filled(self, bounded: Mask, described: Mask) -> Mask:
         """Return for which files a source's metadata may say the bounds.
@@ -68,7 +71,7 @@ class BoundedLeaf:
         """
         if self.vouched:
             return ~bounded
-        if self.hides_all:
+        if self.never_filled:
             return np.zeros_like(bounded)
         return bounded | ~described if self.hides else np.ones_like(bounded)
 
@@ -86,6 +89,8 @@ class Raw(NamedTuple):
     """Whether the footer has statistics of the leaf, believed or not."""
     bounded: bool
     """Whether these have bounds, believed or not."""
+    inverted: bool = False
+    """Whether the lower bound of a decimal is above the upper one: the writer compared bytes without their sign."""
 
 
 def bounded_leaves(
@@ -108,9 +113,9 @@ def bounded_leaves(
         # Arrow leaves NULLs of the structs above out where it writes from a dictionary, which a file need not show
         counted = len(path) == 1 or not writer.startswith("parquet-cpp")
         hides = not vouched and physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
-        old = hides and (not writer or writer.startswith("parquet-mr version 1.")) and not _orders_bytes(writer)
         legacy = rebased and calendar.dates
-        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, legacy, counted, hides, old))
+        never = hides and _may_misorder(stored, physical, writer)
+        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, legacy, counted, hides, never))
     return found
 
 
@@ -127,9 +132,14 @@ def _vouched(stored: pa.DataType, physical: str, writer: str) -> bool:
     return physical == "BYTE_ARRAY" and _is_bytes(stored) and _at_least(writer, _TEXT_WRITERS)
 
 
-def _orders_bytes(writer: str) -> bool:
-    """Return whether the writer's statistics are not those that the library hides."""
-    return _at_least(writer, _TEXT_WRITERS)
+def _may_misorder(stored: pa.DataType, physical: str, writer: str) -> bool:
+    """Return whether bytes may be in a wrong order that nothing shows: by early parquet-mr, whose statistics the
+    library hides, and decimals of different lengths.
+    """
+    early = not writer or writer.startswith("parquet-mr version 1.")
+    return (early and not _at_least(writer, _TEXT_WRITERS)) or (
+        physical == "BYTE_ARRAY" and pa.types.is_decimal(stored)
+    )
 
 
 def _is_bytes(stored: pa.DataType) -> bool:
@@ -156,8 +166,15 @@ def _raw(group: Any, leaf: BoundedLeaf) -> Raw:
     counted = leaf.counted and said.has_null_count and 0 <= said.null_count <= rows
     nulls = said.null_count if counted else None
     bounded = bool(said.has_min_max)
-    low, high = (said.min_raw, said.max_raw) if bounded and leaf.vouched else (None, None)
-    return Raw(low, high, nulls, rows, described=True, bounded=bounded)
+    if not bounded or leaf.vouched:
+        low, high = (said.min_raw, said.max_raw) if bounded else (None, None)
+        return Raw(low, high, nulls, rows, described=True, bounded=bounded)
+    inverted = pa.types.is_decimal(leaf.stored) and _unscaled(said.min_raw) > _unscaled(said.max_raw)
+    return Raw(None, None, nulls, rows, described=True, bounded=True, inverted=inverted)
+
+
+def _unscaled(raw: int | bytes) -> int:
+    return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +233,8 @@ def _typed(raw: list[Any], leaf: BoundedLeaf, target: pa.DataType) -> pa.Array:
 
 def _stored(raw: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(kind):
-        whole = [v if v is None or isinstance(v, int) else int.from_bytes(v, "big", signed=True) for v in raw]
-        scaled = [None if v is None else PyDecimal(v).scaleb(-kind.scale, Context(prec=76)) for v in whole]
+        whole = [None if v is None else PyDecimal(_unscaled(v)) for v in raw]
+        scaled = [None if v is None else v.scaleb(-kind.scale, Context(prec=76)) for v in whole]
         return pa.array(scaled, kind)
     if pa.types.is_temporal(kind):
         return pa.array(raw, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)

@@ -74,10 +74,14 @@ class Chunk(NamedTuple):
 
 _DICTIONARY_BYTES, _PAGE_BYTES = 2**20, 2**30
 """Bytes of a dictionary, and of a page, at which the library ended a page early for earlier releases."""
+_BATCH_ROWS = 1_024
+"""Rows of the library's batches then, after each of which it looked at these bytes."""
 
 
 def _may_be_shifted(chunk: Chunk, page_rows: int) -> bool:
     """Return whether a page may have ended early although the chunk has as many pages as it would have otherwise."""
+    if _BATCH_ROWS % page_rows == 0:  # each batch ended with a page
+        return False
     least = _DICTIONARY_BYTES if chunk.dictionary >= 0 else _PAGE_BYTES
     return chunk.rows % page_rows != 0 and chunk.inflated >= least
 

@@ -24,7 +24,7 @@ from tamis.core.expr.arrow_values import (
 )
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.functions.cast import cast_text
-from tamis.core.expr.functions.cast.java_decimals import goes_through_double, small_integers
+from tamis.core.expr.functions.cast.java_decimals import goes_through_double, nearest_float, small_integers
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE
 from tamis.core.expr.java_doubles import is_left_to_spark
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone_named
@@ -63,14 +63,14 @@ def _same(call: Call, x: Datum) -> Evaluated:
     return Evaluated(x if x.type == target else x.cast(target))
 
 
-_UNITS = {"day": DAY, "hour": HOUR, "minute": MINUTE, "second": 1}
+INTERVAL_UNITS = {"day": DAY, "hour": HOUR, "minute": MINUTE, "second": 1}
 """Microseconds of the last field of an interval; its seconds have six digits."""
 
 
 def _interval(call: Call, x: Datum) -> Evaluated:
     """Cut an interval off behind the last field of the target, towards zero."""
     assert isinstance(call.type, DayTimeInterval)
-    unit, values = _UNITS[call.type.end], stored_numbers(x)
+    unit, values = INTERVAL_UNITS[call.type.end], stored_numbers(x)
     return Evaluated(
         x if unit == 1 else build_array(values - np.fmod(values, unit), null_mask(x), to_arrow_type(call.type))
     )
@@ -236,14 +236,6 @@ def _to_small_integer(call: Call, x: Datum, null: Mask | None) -> Evaluated:
     values = build_array(found.values.astype(arrow.to_pandas_dtype()), null, arrow)
     cast_ = mode_outcome(values, found.unfit, call.mode, _overflow(call))
     return cast_text.left_to_spark(cast_, found.unsure) if is_left_to_spark() and found.unsure.any() else cast_
-
-
-def nearest_float(x: Datum, target: DataType) -> Datum:
-    """Return the floats nearest to decimals, rounded once.
-
-    By way of their text, because a FLOAT rounded from the nearest DOUBLE may be its neighbour.
-    """
-    return x.cast(pa.string()).cast(to_arrow_type(target))
 
 
 def wrap_integer(value: int, target: DataType) -> int:

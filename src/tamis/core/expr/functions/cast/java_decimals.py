@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from tamis.core.expr.arrow_values import Datum, Mask, Numbers, full_length, stored_numbers, wide_decimal
 from tamis.core.expr.coerce import is_text
 from tamis.core.expr.tree import Call, Column, Element, Mode
-from tamis.core.types import BYTE, INTEGER, SHORT, DataType, Decimal
+from tamis.core.types import BYTE, DOUBLE, INTEGER, SHORT, DataType, Decimal
+from tamis.core.types.arrow import to_arrow_type
 
 _SMALL: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32}
 """The targets that Spark reaches through a double, with their bits."""
@@ -98,14 +99,17 @@ def _cut(x: pa.Array, target: DataType) -> _Integers:
 
 def _by_double(x: pa.Array, target: DataType) -> _Integers:
     least, greatest = _limits(target)
-    doubles = pc.fill_null(nearest_doubles(x), 0.0).to_numpy(zero_copy_only=False)
+    doubles = pc.fill_null(nearest_float(x, DOUBLE), 0.0).to_numpy(zero_copy_only=False)
     outside = ~((np.floor(doubles) <= greatest) & (np.ceil(doubles) >= least))
     return np.where(outside, 0.0, np.trunc(doubles)).astype(np.int64), outside
 
 
-def nearest_doubles(x: Datum) -> Datum:
-    """Return the doubles nearest to decimals, by way of their text, which rounds once."""
-    return x.cast(pa.string()).cast(pa.float64())
+def nearest_float(x: Datum, target: DataType) -> Datum:
+    """Return the floats nearest to decimals, rounded once.
+
+    By way of their text, because a FLOAT rounded from the nearest DOUBLE may be its neighbour.
+    """
+    return x.cast(pa.string()).cast(to_arrow_type(target))
 
 
 def _limits(target: DataType) -> tuple[int, int]:
