@@ -142,8 +142,8 @@ def test_files_of_deltalake_prune_by_their_footers(tmp_path: Path, kind: pa.Data
     assert table.verify().ok
 
 
-def test_bounds_of_decimals_that_a_writer_compared_without_their_sign_are_not_copied(tmp_path: Path) -> None:
-    """As parquet-go does (its issue 592), and arrow-rs did: the footer shows the lower bound above the upper one."""
+def test_bounds_of_decimals_that_a_writer_compared_without_their_sign_prove_nothing(tmp_path: Path) -> None:
+    """As parquet-go does (its issue 592), and arrow-rs did: the lower bound is above the upper one, also in the log."""
     file = write_file(
         tmp_path / "d" / "a.parquet",
         pa.table({"v": pa.array([-5, 7, 30], pa.decimal128(38, 0))}),
@@ -161,8 +161,13 @@ def test_bounds_of_decimals_that_a_writer_compared_without_their_sign_are_not_co
     stats = {"numRecords": 3, "minValues": {"v": 30}, "maxValues": {"v": -5}, "nullCount": {"v": 0}}
     add = {"path": "a.parquet", "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": True}
     fields = [logs.field("v", "decimal(38,0)")]
-    logs.create(tmp_path / "d", fields, [{"add": {**add, "stats": json.dumps(stats)}}])
+    # those of a segment are of all parts together, and would not be crossed
+    other = pa.table({"v": pa.array([-900, -800], pa.decimal128(38, 0))})
+    bounds = {"minValues": {"v": -900}, "maxValues": {"v": -800}, "nullCount": {"v": 0}}
+    adds = [{"add": {**add, "stats": json.dumps(stats)}}, logs.add(tmp_path / "d", "b.parquet", other, bounds)]
+    logs.create(tmp_path / "d", fields, adds)
     table = adopted(tmp_path / "d", tmp_path / "t")
+    table.append(pa.table({"v": pa.array([5_000], pa.decimal128(38, 0))}))  # of several segments, each is judged
     assert found(table, "v = 7")[0] == 1
     assert table.verify().ok
 

@@ -3,8 +3,7 @@
 A source's metadata are often computed from the same footers, by readers that take a row group without bounds, or
 without a number of NULLs, for one that has no values, or no NULLs, and that believe NaN and dates of the old calendar.
 So bounds of the metadata do not count where a footer has bounds of the column, unless the type is one of which the
-file's writer is not known to keep the order; then they do not where only some row groups with values have bounds, or
-where the order shows to be wrong.
+file's writer is not known to keep the order; then they do not where only some row groups with values have bounds.
 Numbers of NULLs do not count where a footer has any statistics of the column.
 """
 
@@ -152,9 +151,8 @@ class _Pieces:
         bounded = np.array([raw.bounded for raw in column.raw])
         lacking = ~bounded & ~bounds.empty.to_numpy(zero_copy_only=False)
         some = np.logical_or.reduceat(bounded, starts)
-        inverted = np.logical_or.reduceat(np.array([raw.inverted for raw in column.raw]), starts)
         torn = some & np.logical_or.reduceat(lacking, starts)
-        filled = files[~torn & ~inverted & leaf.may_be_filled(some, described)]
+        filled = files[~torn & leaf.may_be_filled(some, described)]
         known = pc.or_(bounds.low.is_valid(), bounds.empty).to_numpy(zero_copy_only=False)
         known = np.logical_and.reduceat(known, starts)
         for kind, values in zip(BOUNDS, (bounds.low, bounds.high), strict=True):

@@ -89,8 +89,6 @@ class Raw(NamedTuple):
     """Whether the footer has statistics of the leaf, believed or not."""
     bounded: bool
     """Whether these have bounds, believed or not."""
-    inverted: bool = False
-    """Whether the lower bound of a decimal is above the upper one: the writer compared bytes without their sign."""
 
 
 def bounded_leaves(
@@ -166,15 +164,8 @@ def _raw(group: Any, leaf: BoundedLeaf) -> Raw:
     counted = leaf.counted and said.has_null_count and 0 <= said.null_count <= rows
     nulls = said.null_count if counted else None
     bounded = bool(said.has_min_max)
-    if not bounded or leaf.vouched:
-        low, high = (said.min_raw, said.max_raw) if bounded else (None, None)
-        return Raw(low, high, nulls, rows, described=True, bounded=bounded)
-    inverted = pa.types.is_decimal(leaf.stored) and _unscaled(said.min_raw) > _unscaled(said.max_raw)
-    return Raw(None, None, nulls, rows, described=True, bounded=True, inverted=inverted)
-
-
-def _unscaled(raw: int | bytes) -> int:
-    return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
+    low, high = (said.min_raw, said.max_raw) if bounded and leaf.vouched else (None, None)
+    return Raw(low, high, nulls, rows, described=True, bounded=bounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +224,8 @@ def _typed(raw: list[Any], leaf: BoundedLeaf, target: pa.DataType) -> pa.Array:
 
 def _stored(raw: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(kind):
-        whole = [None if v is None else PyDecimal(_unscaled(v)) for v in raw]
-        scaled = [None if v is None else v.scaleb(-kind.scale, Context(prec=76)) for v in whole]
+        whole = [v if v is None or isinstance(v, int) else int.from_bytes(v, "big", signed=True) for v in raw]
+        scaled = [None if v is None else PyDecimal(v).scaleb(-kind.scale, Context(prec=76)) for v in whole]
         return pa.array(scaled, kind)
     if pa.types.is_temporal(kind):
         return pa.array(raw, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
