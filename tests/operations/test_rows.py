@@ -232,6 +232,45 @@ def test_a_merge_says_how_it_names_columns(table: tamis.Table, on: str) -> None:
     assert caught.value.code == "COLUMN_NOT_FOUND"
 
 
+@pytest.mark.parametrize("given", ["reader", "stream"])
+def test_a_merge_of_a_stream_runs_once(table: tamis.Table, given: str) -> None:
+    """The second reader of a stream finds no rows, and NOT MATCHED BY SOURCE would take all of the table's."""
+
+    class Stream:
+        def __init__(self) -> None:
+            self.rows = rows(1, 2).to_reader()
+
+        def __arrow_c_stream__(self, requested: object = None) -> object:
+            return self.rows.__arrow_c_stream__(requested)
+
+    source = rows(1, 2).to_reader() if given == "reader" else Stream()
+    merge = table.merge(source, "target.id = source.id").when_matched_update().when_not_matched_by_source_delete()
+    assert merge.execute().rows_updated == 2
+    with pytest.raises(InvalidInput, match="is a stream, and has been read before") as caught:
+        merge.execute()
+    assert (caught.value.code, table.scan().count()) == ("BAD_DATA", 2)
+    with pytest.raises(InvalidInput, match="read before"):
+        merge.when_not_matched_insert().execute()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda data: data,
+        lambda data: data.combine_chunks().to_batches()[0],
+        lambda data: data.to_pandas(),
+        lambda data: pytest.importorskip("polars").from_arrow(data),
+    ],
+    ids=["table", "batch", "pandas", "polars"],
+)
+def test_a_merge_of_rows_that_are_held_runs_again(table: tamis.Table, held: Callable[[pa.Table], Any]) -> None:
+    source = held(rows(1, 2).select(["id"]))
+    merge = table.merge(source, "target.id = source.id").when_matched_update({"v": "target.v + 1"})
+    for _ in range(2):
+        assert merge.execute().rows_updated == 2
+    assert table.scan("id IN (1, 2)", "v").to_arrow().column(0).to_pylist() == [3, 4]
+
+
 def test_keys_compare_as_in_spark(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "f")
     nan = float("nan")

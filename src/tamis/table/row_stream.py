@@ -24,6 +24,33 @@ def arrow_stream(data: Any) -> pa.RecordBatchReader:
     return plain_stream(_stream(data))
 
 
+class MergeSource:
+    """The rows of a merge, which may run more than once: whoever has the ``Merge`` may call ``execute`` again."""
+
+    def __init__(self, data: Any) -> None:
+        self._data: Any = data
+        self._spent = False
+
+    def stream(self) -> pa.RecordBatchReader:
+        """Return a reader over all rows. Raises ``InvalidInput`` (``BAD_DATA``) if a stream has been read before."""
+        if self._spent:
+            raise InvalidInput(
+                "The data of the merge is a stream, and has been read before.",
+                code="BAD_DATA",
+                name="data",
+                remedy="Start a new merge with a new stream, or give a table, which can be read again.",
+            )
+        rows = arrow_stream(self._data)
+        self._spent = not _can_be_read_again(self._data)
+        return rows
+
+
+def _can_be_read_again(data: Any) -> bool:
+    """Whether ``data`` holds its rows. The second reader of a stream finds none, which looks like no data."""
+    held = isinstance(data, (pa.Table, pa.RecordBatch)) or hasattr(data, "__arrow_c_array__")
+    return held or (_library(data) in {"pandas", "polars"} and type(data).__name__ == "DataFrame")
+
+
 def _stream(data: Any) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return data
