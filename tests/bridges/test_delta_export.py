@@ -331,6 +331,17 @@ def test_an_export_that_vacuum_has_overtaken_heals_by_its_log(tmp_path: Path) ->
     assert delta_by_deltalake(table.path) == expected(table)
 
 
+def test_dates_beyond_any_timestamp_have_no_bounds(tmp_path: Path) -> None:
+    """A sentinel for "never" must not end the export, and vacuum with it."""
+    days = pa.array([0, 2**31 - 5], pa.int32()).cast(pa.date32())
+    table = tamis.create(tmp_path / "t", pa.schema([("day", pa.date32())]))
+    table.append(pa.table({"day": days}))
+    table.export("delta")
+    stats = json.loads(next(iter(actions(table.path, 0, "add")))["stats"])
+    assert stats["minValues"] == {"day": "1970-01-01"}
+    assert "day" not in stats["maxValues"]
+
+
 def test_bounds_hold_for_every_value(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     table.export("delta")

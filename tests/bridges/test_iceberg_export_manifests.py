@@ -22,7 +22,7 @@ from tamis.bridges.export.iceberg_bounds import serialized
 from tamis.core.types import BOOLEAN, BYTE, DATE, DOUBLE, LONG, STRING, DataType
 from tamis.core.types import Decimal as DecimalType
 from tamis.storage.object_store import open_store
-from tests.bridges.exported_tables import append_parts, expected, made, rows
+from tests.bridges.exported_tables import SCHEMA, append_parts, expected, made, rows
 from tests.bridges.foreign_readers import iceberg_by_pyiceberg, metadata_file, opened
 
 
@@ -52,6 +52,20 @@ def test_young_manifests_are_merged(tmp_path: Path) -> None:
             table.delete(f"id = {100 + i}")
         table.export("iceberg")
     assert len(opened(table.path).inspect.manifests()) < 2 * iceberg_manifests.MERGE_FROM
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_blocks_of_one_version_are_not_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: bool) -> None:
+    """A deletion may leave so few parts of a large version that all of its manifests are young."""
+    monkeypatch.setattr(iceberg_manifests, "MOST_ENTRIES", 4)
+    monkeypatch.setattr(iceberg_manifests, "MERGE_FROM", 3)
+    table = tamis.create(tmp_path / "t", SCHEMA)
+    append_parts(table, 0, 16)
+    table.export("iceberg")
+    table.delete("id % 20 >= 5" if not vectors else "id % 20 >= 3")
+    table.export("iceberg")
+    assert len(opened(table.path).inspect.files()) == 4 * (1 + vectors)
     assert iceberg_by_pyiceberg(table.path) == expected(table)
 
 

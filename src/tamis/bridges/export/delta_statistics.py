@@ -99,7 +99,7 @@ def _texts(values: pa.Array, data_type: DataType, *, up: bool) -> pa.Array:
         wide = values.cast(pa.float64())  # the decimal digits of a float are no exact bound for who reads doubles
         return _where(wide, pc.is_finite(wide)).cast(pa.string())
     if data_type == DATE:
-        return _quoted(_where(values, _in_range(values.cast(pa.timestamp("us")))), "%Y-%m-%d")
+        return _quoted(_where(values, _in_range(values)), "%Y-%m-%d")
     if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
         plain = values.cast(pa.timestamp("us"))  # in UTC
         plain = _where(plain, _in_range(plain))
@@ -110,7 +110,8 @@ def _texts(values: pa.Array, data_type: DataType, *, up: bool) -> pa.Array:
 
 
 def _in_range(values: pa.Array) -> pa.Array:
-    first, last = (pa.scalar(at.replace(tzinfo=None), pa.timestamp("us")) for at in (_FIRST, _LAST))
+    """Return whether dates or times have years of four digits. Dates are compared as such: not all fit in a time."""
+    first, last = (pa.scalar(at.replace(tzinfo=None), pa.timestamp("us")).cast(values.type) for at in (_FIRST, _LAST))
     return pc.and_(pc.greater_equal(values, first), pc.less(values, last))
 
 

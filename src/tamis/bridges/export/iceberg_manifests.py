@@ -254,7 +254,9 @@ def merged_span(manifests: Sequence[Manifest]) -> Span | None:
         young.append(manifest)
     if len(young) < MERGE_FROM:
         return None
-    return Span(young[-1].span.first, young[0].span.last, 0)
+    first, last = young[-1].span.first, young[0].span.last
+    # A span of one version stands for one block of its parts, so that the others would be lost.
+    return Span(first, last, 0) if first < last else None
 
 
 def with_versions(snapshot: Snapshot, parts: pa.Table) -> pa.Table:
