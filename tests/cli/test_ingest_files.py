@@ -8,6 +8,7 @@ import pytest
 
 from tamis import InvalidInput, NotFound
 from tamis.bridges.sources.hive_partitions import partitions_of
+from tamis.cli.ingest import ingest_folder
 from tamis.cli.ingest_files import commit_batches, file_kind
 from tamis.cli.source_folders import File, list_files
 
@@ -133,6 +134,39 @@ def test_links_that_take_files_twice_are_refused(tmp_path: Path, target: str) ->
     with pytest.raises(InvalidInput) as caught:
         list_files(tmp_path / "in")
     assert caught.value.code == "LINKED_TWICE"
+
+
+@pytest.mark.parametrize("target", ["k=1/a.csv", "k=0/also.csv", "../elsewhere/a.csv", "../elsewhere/link.csv"])
+def test_links_to_files_that_are_taken_anyway_are_refused(tmp_path: Path, target: str) -> None:
+    """Such as latest.csv, which leads to the newest file of its folder."""
+    make(tmp_path / "elsewhere", "a.csv")
+    (tmp_path / "elsewhere" / "link.csv").symlink_to("a.csv")
+    make(tmp_path / "in", "k=0/a.csv", "k=1/a.csv")
+    (tmp_path / "in" / "k=0" / "also.csv").symlink_to(tmp_path / "elsewhere" / "a.csv")
+    assert [f.name for f in list_files(tmp_path / "in")] == ["k=0/a.csv", "k=0/also.csv", "k=1/a.csv"]
+    (tmp_path / "in" / "latest.csv").symlink_to(target)
+    with pytest.raises(InvalidInput, match=r"The link .* leads to .* also found by another path") as caught:
+        list_files(tmp_path / "in")
+    assert caught.value.code == "LINKED_TWICE"
+
+
+def test_a_link_to_a_hidden_file_is_taken(tmp_path: Path) -> None:
+    """Hidden files are not taken by their own names."""
+    make(tmp_path, "b.csv", ".kept.csv")
+    (tmp_path / "a.csv").symlink_to(".kept.csv")
+    assert [f.name for f in list_files(tmp_path)] == ["a.csv", "b.csv"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pathGlobFilter", "modifiedbefore", "MODIFIEDAFTER", "recursiveFileLookup", "basePath", "ignoreCorruptFiles"],
+)
+def test_options_that_leave_out_files_are_refused(tmp_path: Path, name: str) -> None:
+    make(tmp_path / "in", "a.csv")
+    with pytest.raises(InvalidInput, match="would leave out files") as caught:
+        ingest_folder(str(tmp_path / "t"), str(tmp_path / "in"), read_options={"sep": ";", name: "x"})
+    assert (caught.value.code, caught.value.name) == ("BAD_OPTION", name)
+    assert not (tmp_path / "t").exists()
 
 
 def test_a_link_into_a_table_is_refused(tmp_path: Path) -> None:

@@ -117,6 +117,33 @@ def test_merge(run: Run, place: str, tmp_path: Path) -> None:
     assert sorted(rows(place, "day IS NULL")) == [28, 29, 30]
 
 
+def test_merge_leaves_texts_that_the_table_does_not_type(run: Run, place: str, tmp_path: Path) -> None:
+    """The codes 007 and 7 differ, and 2026-01-05 is not 2026-01-05 00:00:00."""
+    tamis.open(place).update({"kind": "'007'"}, "id = 1")
+    tamis.open(place).update({"kind": "'7'"}, "id = 2")
+    (tmp_path / "new.csv").write_text("code,remark,amount\n007,2026-01-05,1.50\n")
+    set_remark = ("--when", "MATCHED THEN UPDATE SET kind = concat(source.remark, ' ', source.amount)")
+    done = run("merge", place, tmp_path / "new.csv", "--on", "target.kind = source.code", *set_remark, "--json")
+    assert done.json["rows_updated"] == 1
+    assert rows(place, "id < 3") == {0: "old", 1: "2026-01-05 1.50", 2: "7"}
+    (tmp_path / "new.json").write_text(
+        '{"id": 2, "s": {"at": ["2026-01-05"]}, "remark": "2026-01-05", "nothing": null}\n'
+    )
+    set_remark = ("--when", "MATCHED THEN UPDATE SET kind = concat(source.remark, ' ', source.s.at[0])")
+    assert run("merge", place, tmp_path / "new.json", "--on", "target.id = source.id", *set_remark).code == 0
+    assert rows(place, "id = 2") == {2: "2026-01-05 2026-01-05"}
+
+
+def test_numbers_of_a_merge_are_cast_by_name(run: Run, place: str, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("number,n\n3,8\n")
+    on = ("--on", "target.id = source.number", "--when")
+    refused = run("merge", place, tmp_path / "new.csv", *on, "MATCHED THEN UPDATE SET id = source.n")
+    assert "[UNSAFE_CAST] " in refused.err
+    cast = "MATCHED AND source.n > 7 THEN UPDATE SET id = CAST(source.n * 100 AS BIGINT)"
+    assert run("merge", place, tmp_path / "new.csv", *on, cast).code == 0
+    assert rows(place, "id > 30") == {800: "old"}
+
+
 def test_merge_of_whole_rows(run: Run, place: str, tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"id": [29, 30], "kind": ["n", "n"], "day": pa.array([1, 2], pa.date32())}), tmp_path / "new.parquet"

@@ -16,7 +16,7 @@ from typing import Any
 
 import tamis
 from tamis.bridges.sources.hive_partitions import partitions_of
-from tamis.cli.ingest_batch import Batch
+from tamis.cli.ingest_batch import Batch, check_read_options
 from tamis.cli.ingest_files import commit_batches, file_kind
 from tamis.cli.ingest_load import load_files
 from tamis.cli.progress import progress_bar
@@ -50,8 +50,10 @@ def ingest_folder(
     """Append the files of ``folder`` that the table at ``path`` lacks, creating it if needed; return counts.
 
     Raises ``NotFound`` for a folder that does not exist or has no such files, ``SchemaMismatch`` for a file
-    that does not fit the table, ``InvalidInput`` for a clustering that differs from the table's.
+    that does not fit the table, ``InvalidInput`` for a clustering that differs from the table's, and for an option of
+    Spark's reader that leaves out files.
     """
+    check_read_options(read_options or {})
     source = Path(folder).expanduser().resolve()
     chosen, files = file_kind(source, list_files(source), file_format)
     partitions = partitions_of([file.name for file in files]).names

@@ -23,6 +23,25 @@ _DEFAULTS: Mapping[str, Mapping[str, str]] = {
 }
 _PATTERN = re.compile(r"[*?{}\[\]\\]")
 """What Hadoop takes for a pattern in a path: ``report[1].csv`` would read ``report1.csv``."""
+_CHOOSES_FILES = frozenset(
+    {
+        *("pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "basepath"),
+        *("ignorecorruptfiles", "ignoremissingfiles"),
+    }
+)
+"""Options of Spark's readers by which it leaves out files that it is given, or their folders' columns."""
+
+
+def check_read_options(given: Iterable[str]) -> None:
+    """Raise ``InvalidInput`` (``BAD_OPTION``) for options that choose files: the log would name those left out, too."""
+    for name in given:
+        if name.lower() in _CHOOSES_FILES:
+            raise InvalidInput(
+                f"The option {name} would leave out files that then count as ingested.",
+                code="BAD_OPTION",
+                name=name,
+                remedy="Keep such files in another folder, or load them by Spark and append the DataFrame.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

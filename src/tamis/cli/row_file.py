@@ -68,7 +68,8 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
         quoted = csv.ParseOptions(newlines_in_values=True)
         with csv.open_csv(path, read_options=reading, parse_options=quoted) as rows:
             _check_names_once(rows.schema.names)
-            types = _named_in_file(schema, rows.schema.names)
+            text = dict.fromkeys(rows.schema.names, pa.string())  # a type guessed for others would change 007
+            types = text | _named_in_file(schema, rows.schema.names)
         read_as = {n: pa.string() if pa.types.is_integer(kind) else kind for n, kind in types.items()}
         options = csv.ConvertOptions(
             column_types={name: kind for name, kind in read_as.items() if not pa.types.is_nested(kind)},
@@ -116,8 +117,10 @@ def _json_rows(path: str, schema: pa.Schema) -> pa.RecordBatchReader:
 
     _check_no_null_records(path)
     reading = json.ReadOptions(block_size=LONGEST_ROW)
-    types = _named_in_file(schema, json.read_json(path, read_options=reading).schema.names)
-    held = pa.schema({name: _type_to_read(kind) for name, kind in types.items()})
+    found = json.read_json(path, read_options=reading).schema
+    types = _named_in_file(schema, found.names)
+    others = {f.name: _with_texts(f.type) for f in found if f.name not in types}
+    held = pa.schema({name: _type_to_read(kind) for name, kind in types.items()} | others)
     table = json.read_json(path, read_options=reading, parse_options=json.ParseOptions(explicit_schema=held))
     table.validate(full=True)
     for name, kind in types.items():
@@ -127,6 +130,15 @@ def _json_rows(path: str, schema: pa.Schema) -> pa.RecordBatchReader:
             values = _from_base64(column) if pa.types.is_binary(kind) else _from_texts(name, column, kind)
             table = table.set_column(table.schema.get_field_index(name), name, values)
     return table.to_reader()
+
+
+def _with_texts(kind: pa.DataType) -> pa.DataType:
+    """Return a type that pyarrow has inferred with texts for the times in it: a text that looks like one is a text."""
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_with_texts(f.type)) for f in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_texts(kind.value_type)))
+    return pa.string() if pa.types.is_temporal(kind) else kind
 
 
 def _type_to_read(kind: pa.DataType) -> pa.DataType:

@@ -7,7 +7,7 @@ which of them hold rows, and which of those rows are deleted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -43,6 +43,8 @@ def list_files(folder: Path) -> list[File]:
 
 def _walk(folder: Path) -> Iterator[File]:
     walked = [folder.resolve()]
+    places: set[Path] = set()
+    links: list[Path] = []
     for root, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
         place = Path(root)
         _check_no_table(place, folders)
@@ -50,10 +52,24 @@ def _walk(folder: Path) -> Iterator[File]:
         for name in folders:
             if (place / name).is_symlink():
                 _check_link(place / name, walked)
+        places.add(place.resolve())
         for name in names:
             path = place / name
             if not is_hidden(name) and path.is_file():
+                if path.is_symlink():
+                    links.append(path)
                 yield File(path.relative_to(folder).as_posix(), path.stat().st_size)
+    _check_links_to_files(links, places)
+
+
+def _check_links_to_files(links: Sequence[Path], places: Collection[Path]) -> None:
+    """Raise ``InvalidInput`` (``LINKED_TWICE``) for a link to a file that ``places``, or another link, have, too."""
+    targets: set[Path] = set()
+    for link in links:
+        target = link.resolve()
+        if target in targets or (target.parent in places and not is_hidden(target.name)):
+            raise _linked_twice(link, f"{target}, which is")
+        targets.add(target)
 
 
 def _check_link(link: Path, walked: list[Path]) -> None:
@@ -65,13 +81,17 @@ def _check_link(link: Path, walked: list[Path]) -> None:
     target = link.resolve()
     _check_not_in_table(target)
     if any(target == other or target in other.parents or other in target.parents for other in walked):
-        raise InvalidInput(
-            f"The link {link} leads to {target}, whose files are also found by another path.",
-            code="LINKED_TWICE",
-            name=str(link),
-            remedy="Remove the link: files are known by their paths, and would be taken twice.",
-        )
+        raise _linked_twice(link, f"{target}, whose files are")
     walked.append(target)
+
+
+def _linked_twice(link: Path, what: str) -> InvalidInput:
+    return InvalidInput(
+        f"The link {link} leads to {what} also found by another path.",
+        code="LINKED_TWICE",
+        name=str(link),
+        remedy="Remove the link: files are known by their paths, and would be taken twice.",
+    )
 
 
 def _check_not_in_table(folder: Path) -> None:
