@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.functions import from_json
 from tests.spark.capabilities import needs_syntax
 from tests.spark.conftest import Lake
 
@@ -47,6 +48,19 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, An
         frames.append(frame)
     whole = frames[0].unionAll(frames[1]).unionAll(frames[2]).unionAll(frames[3])
     return "documents.db.t", whole.cache()
+
+
+def test_a_document_as_a_struct_is_tested_by_spark(spark: Any, table: tuple[str, Any]) -> None:
+    """Only its fields are computed by Tamis."""
+    name, plain = table
+    for text, rows in (("j IS NOT NULL", 80), ("j IS NULL", 0), ("j.id = 105", 1), ("j = named_struct('id', 105)", 1)):
+        found = [
+            frame.withColumn("j", from_json("s", "id INT")).where(text).select("a", "b").collect()
+            for frame in (spark.table(name), plain)
+        ]
+        assert sorted(map(tuple, found[0])) == sorted(map(tuple, found[1])), text
+        assert len(found[0]) == rows, text
+    assert tamis.reports()[0].parts["kept"] == 4
 
 
 def test_rows_and_parts(spark: Any, table: tuple[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -64,9 +64,12 @@ from tamis.core.types import (
     VARIANT,
     DataType,
     Decimal,
+    Struct,
 )
 
 _FUNCTIONS = frozenset({"get_json_object", "from_json", "variant_get", "is_variant_null", "parse_json"})
+
+_TEXT_READERS = frozenset({"get_json_object", "from_json", "parse_json"})
 
 
 def document_columns(conjuncts: Sequence[Expr]) -> frozenset[int]:
@@ -78,7 +81,7 @@ def document_columns(conjuncts: Sequence[Expr]) -> frozenset[int]:
 def document_places(conjuncts: Sequence[Expr]) -> list[tuple[int, Steps]]:
     """Return the column ids and document paths that the filter uses."""
     calls = (node for c in conjuncts for node in c.walk() if isinstance(node, Call) and node.function in _FUNCTIONS)
-    return [(place[0].ids[-1], place[1]) for call in calls if (place := _place(call)) is not None]
+    return [(place.column.ids[-1], place.steps) for call in calls if (place := _place(call)) is not None]
 
 
 def transfer(run: Any, call: Call) -> Abstract:
@@ -115,29 +118,52 @@ def evidence_at(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
     place = _place(call)
     if place is None:
         return None
-    column, steps, parsed = place
+    column, steps, parsed, texts = place
     evidence = run.document(column, steps)
     if evidence is None:
         return None
+    known = evidence.known
     if parsed is not None or call.function in {"get_json_object", "from_json"}:
-        evidence = replace(evidence, known=evidence.known & ~evidence.other)  # text holds no such values
+        known = known & ~evidence.other  # text holds no such values
+    if not steps:
+        known = known & ~evidence.invalid  # of "7 abc", the root is 7
+    for above in texts:
+        found = run.document(column, above)
+        if found is None:
+            return None
+        known = known & found.known & ~found.string & ~found.other  # what a text holds is at no path of the column
+    evidence = replace(evidence, known=known)
     if parsed is None:
         return evidence, NO
-    strange = ~evidence.known | evidence.invalid
+    strange = ~known | evidence.invalid
     return evidence, NO if parsed is Mode.TRY else strange  # parse_json fails in every other mode
 
 
-def _place(call: Expr) -> tuple[Column, Steps, Mode | None] | None:
-    """Return the column, the steps and, if text is parsed first, the parser's mode."""
+class _Place(NamedTuple):
+    """The path of a column's documents that a call reads."""
+
+    column: Column
+    steps: Steps
+    parsed: Mode | None = None
+    """The mode of ``parse_json``, if there is one."""
+    texts: tuple[Steps, ...] = ()
+    """Paths above, whose values are made a text and parsed again: those of objects and lists are as before."""
+
+
+def _place(call: Expr) -> _Place | None:
+    """Return the path that ``call`` reads, or None."""
     if isinstance(call, Column):
-        return call, (), None
+        return _Place(call, ())
     if not isinstance(call, Call) or call.function not in _FUNCTIONS:
         return None
-    if call.function in {"is_variant_null", "parse_json"}:
-        inner = _place(call.args[0])
-        return inner if inner is None or call.function != "parse_json" else (inner[0], inner[1], call.mode)
     inner = _place(call.args[0])
-    return None if inner is None else (inner[0], (*inner[1], *known_steps(call)), inner[2])
+    if inner is None or call.function == "is_variant_null":
+        return inner
+    if call.function in _TEXT_READERS and not isinstance(call.args[0], Column):
+        inner = inner._replace(texts=(*inner.texts, inner.steps))
+    if call.function == "parse_json":
+        return inner._replace(parsed=call.mode)
+    return inner._replace(steps=(*inner.steps, *known_steps(call)))
 
 
 def _anything(run: Any, call: Call) -> Abstract:
@@ -233,17 +259,7 @@ def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
     specs = [strings, number_text(e.long | e.real), *word_text(e), *nested_text(e)]
     if not steps or isinstance(steps[-1], int):
         specs.append(kind_spec(STRING, e.null, pa.scalar("null"), pa.scalar("null")))
-    out = spec_of(joined_kinds(STRING, specs, e.missing | e.null | e.invalid))
-    return (
-        out
-        if steps
-        else replace(
-            out,
-            lo=choose_where(e.invalid, no_bound(STRING), out.lo),
-            hi=choose_where(e.invalid, no_bound(STRING), out.hi),
-            value=out.value | e.invalid,
-        )
-    )
+    return joined_kinds(STRING, specs, e.missing | e.null | e.invalid)
 
 
 def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
@@ -310,6 +326,8 @@ def timestamp_of_text(run: Any, call: Call) -> Spec:
 def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
     """Bound ``from_json``: values of another kind than the field's type are NULL."""
     null = e.missing | e.null | e.invalid
+    if isinstance(target, Struct):  # only its fields are bounded
+        return replace(unknown_spec(target), fail=NO)
     if target == STRING:
         return spec_of(
             joined_kinds(

@@ -110,6 +110,8 @@ class _Reader:
         if name in {"ArrayExists", "ArrayForAll"} and (tested := self.tested(node)) is not None:
             return tested
         args = tuple(self.expression(k) for k in node.get("k", ()))
+        if name not in {*_TRANSPARENT, "GetStructField"}:
+            args = documents.without_structs(args)
         try:
             if (setting := other_setting(node.get("session", {}))) is not None:
                 raise Inexpressible(f"{name} under {setting}")

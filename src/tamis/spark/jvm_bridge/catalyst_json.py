@@ -8,7 +8,7 @@ from tamis.core import expr
 from tamis.core import types as t
 from tamis.core.expr.functions.json import json_text, variant_values
 from tamis.core.expr.json_codec.json_path import steps_of
-from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.expr.tree import Call, Expr, Literal, Mode, Opaque
 from tamis.spark.jvm_bridge.catalyst_literals import Inexpressible
 
 Args = tuple[Expr, ...]
@@ -55,6 +55,16 @@ def json_to_structs(kind: t.DataType, settings: dict[str, Any], session: dict[st
     if found is None:
         raise Inexpressible("from_json")
     return found
+
+
+def without_structs(args: Args) -> Args:
+    """Return arguments in which structs of ``from_json`` are opaque: only their fields are computed here."""
+    return tuple(
+        Opaque(a.type, expr.to_sql(a), a.children, total=True)
+        if isinstance(a, Call) and a.function == "from_json" and isinstance(a.type, t.Struct)
+        else a
+        for a in args
+    )
 
 
 def json_field(parent: Expr, name: str, kind: t.DataType) -> Expr | None:

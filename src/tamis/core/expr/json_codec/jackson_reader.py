@@ -20,14 +20,17 @@ from tamis.core.expr.json_codec.json_path import Steps
 
 DEEPEST = 1000
 LONGEST_NUMBER = 1000
+LONGEST_NAME = 50_000
+"""UTF-16 units of the longest key that Jackson reads."""
 _NAMED_NUMBERS = (
     ("NaN", math.nan), ("Infinity", math.inf), ("-Infinity", -math.inf), ("+Infinity", math.inf),
     ("+INF", math.inf), ("-INF", -math.inf),
 )  # fmt: skip
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _BLANKS = " \t\r\n"
 _ESCAPED = re.compile(r'\\.|"', re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_KEY = re.compile(r'"(?:[^"\\]++|\\.)*+"(?=[ \t\r\n]*:)', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _LONG_NUMBER = re.compile(rf"[0-9.eE+-]{{{LONGEST_NUMBER + 1},}}")
 
@@ -89,7 +92,9 @@ def _is_long(number: str) -> bool:
 
 
 def beyond_limits(text: str) -> bool:
-    """Return whether standard JSON exceeds Jackson's limits on nesting or on the length of numbers."""
+    """Return whether standard JSON exceeds Jackson's limits on nesting or on the length of numbers and keys."""
+    if 2 * len(text) > LONGEST_NAME and has_long_name(text):
+        return True
     deep = text.count("[") + text.count("{") > DEEPEST
     if not deep and not _LONG_NUMBER.search(text):
         return False
@@ -98,6 +103,17 @@ def beyond_limits(text: str) -> bool:
         return True
     depths = accumulate(1 if c in "[{" else -1 for c in _BRACKET.findall(bare))
     return deep and max(depths, default=0) > DEEPEST
+
+
+def has_long_name(text: str) -> bool:
+    """Return whether standard JSON has a key that is longer than Jackson reads."""
+    return any(
+        2 * len(key) > LONGEST_NAME and _exceeds_name(json.loads(key, strict=False)) for key in _KEY.findall(text)
+    )
+
+
+def _exceeds_name(key: str) -> bool:
+    return len(key) + sum(c > "\uffff" for c in key) > LONGEST_NAME
 
 
 def get_json_text(text: str, steps: Steps) -> str | None:
@@ -305,6 +321,8 @@ class _Reader:
             if self._peek() not in "\"'":
                 raise Malformed("key")
             key = self._string()
+            if len(key) * 2 > LONGEST_NAME and _exceeds_name(key):
+                raise Malformed("key")
             self._expect(":")
             yield key
             if self._comma("}"):

@@ -109,7 +109,7 @@ class PathSelection:
     def _give_up_positions(self, paths: Paths, most: int, *, kept: bool) -> None:
         """Drop the rows by position, list by list, nested lists and those with the most rows first.
 
-        A list of which a position is kept is left alone.
+        A list of which a position is kept is left alone, also if no list has been so long yet.
         """
         placed: dict[str, list[str]] = {}
         for path in paths:
@@ -117,9 +117,7 @@ class PathSelection:
             if owner is not None:
                 placed.setdefault(owner, []).append(path)
         given_up = {
-            owner
-            for owner, below in placed.items()
-            if self._kept.within_kept(owner) is kept and not any(map(self._kept.leads_to_kept, below))
+            owner for owner in placed if self._kept.within_kept(owner) is kept and not self._keeps_position(owner)
         }
         for owner in sorted(given_up, key=lambda o: (list_of_position(o) is None, -len(placed[o]), o)):
             if len(paths) <= most:
@@ -130,6 +128,9 @@ class PathSelection:
             if owner in paths:
                 self._leave_kept_rows(paths, owner, paths[owner])
                 paths[owner].kinds |= INCOMPLETE | TRIMMED
+
+    def _keeps_position(self, path: str) -> bool:
+        return any(list_of_position(below) == path for below in self._kept.paths_below(path))
 
     def _leave_kept_rows(self, paths: Paths, path: str, here: PathStatistics) -> None:
         """Add empty rows for kept paths one step below ``path``, which is about to become incomplete.

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.json_codec.iso_times import NO_TIMES, looks_like_time, times_of_texts
-from tamis.core.expr.json_codec.jackson_reader import STRICT, Malformed, plain_document
+from tamis.core.expr.json_codec.jackson_reader import LONGEST_NAME, STRICT, Malformed, has_long_name, plain_document
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored_path
 from tamis.core.stats.json_paths.element_paths import paths_of_elements
 from tamis.core.stats.json_paths.path_rows import (
@@ -74,18 +74,23 @@ class _Twice(dict[str, Any]):
     keys_twice: frozenset[str]
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    once = dict(pairs)
-    if len(once) == len(pairs):
-        return once
-    counts = Counter(key for key, _ in pairs)
-    out = _Twice((key, value) for key, value in pairs if counts[key] == 1)
-    out.keys_twice = frozenset(key for key, count in counts.items() if count > 1)
-    return out
+class _TwiceDecoder(json.JSONDecoder):
+    """Detects duplicate keys, which takes several times as long."""
 
+    def __init__(self) -> None:
+        super().__init__(object_pairs_hook=self._object, parse_constant=STRICT.parse_constant)
+        self.met = False
+        """Whether some object had a key twice, at any depth."""
 
-_TWICE_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=STRICT.parse_constant)
-"""Detects duplicate keys, which takes several times as long."""
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        once = dict(pairs)
+        if len(once) == len(pairs):
+            return once
+        self.met = True
+        counts = Counter(key for key, _ in pairs)
+        out = _Twice((key, value) for key, value in pairs if counts[key] == 1)
+        out.keys_twice = frozenset(key for key, count in counts.items() if count > 1)
+        return out
 
 
 class UnusablePaths(ValueError):
@@ -132,8 +137,9 @@ def _with_keys_twice(texts: pa.Array, selection: PathSelection) -> Paths:
     brackets = pc.add(pc.count_substring(texts, "["), pc.count_substring(texts, "{"))
     if pc.max(brackets).as_py() > _DEEPEST_SKIPPED:
         raise UnusablePaths
-    documents, invalid, _ = _documents(texts.drop_null(), _TWICE_DECODER)
-    return _Walk(partial(_long_numbers, texts), selection).of(documents, invalid)
+    decoder = _TwiceDecoder()
+    documents, invalid, _ = _documents(texts.drop_null(), decoder)
+    return _Walk(partial(_long_numbers, texts), selection).of(documents, invalid + decoder.met)
 
 
 def no_paths() -> Paths:
@@ -212,9 +218,11 @@ def _beyond(texts: pa.Array) -> bool:
     long = texts.filter(pc.greater(pc.binary_length(texts), _LONG_DOCUMENT))
     deep = pc.add(pc.count_substring(long, "["), pc.count_substring(long, "{"))
     numbers = pc.match_substring_regex(long, "[0-9.eE+-]{1000}")
-    return bool(
-        pc.max(deep).as_py() >= 1000 or pc.any(numbers).as_py() or pc.max(pc.binary_length(long)).as_py() > 10 * 2**20
-    )
+    longest = pc.max(pc.binary_length(long)).as_py()
+    if pc.max(deep).as_py() >= 1000 or pc.any(numbers).as_py() or longest > 10 * 2**20:
+        return True
+    named = long.filter(pc.greater(pc.binary_length(long), LONGEST_NAME)) if longest > LONGEST_NAME else ()
+    return any(has_long_name(text.as_py()) for text in named)
 
 
 def _long_numbers(texts: pa.Array) -> bool:
@@ -236,8 +244,8 @@ class _Walk:
         self._long_numbers = long_numbers
         self._selection = selection
         self._found: Paths = {}
-        self._twice = False
-        """Whether some object has a key twice."""
+        self._gone: frozenset[str] = frozenset()
+        """Keys that an object among the values at hand has twice; they get no row."""
         self.colons = 0
 
     @cached_property
@@ -247,23 +255,25 @@ class _Walk:
 
     def of(self, documents: list[Any], invalid: int) -> Paths:
         self._walk(documents, ())
-        if invalid or self._twice:
+        if invalid:
             self._found[ROOT].kinds |= INVALID
         return self._found
 
     def _walk(self, values: list[Any], steps: Steps) -> None:
         here = self._found[stored_path(steps)] = PathStatistics()
         kinds = set(map(type, values))
+        gone: frozenset[str] = frozenset()
         if _Twice in kinds:
-            values, kinds = _without_keys_twice(values), kinds - {_Twice} | {dict}
+            values, gone = _without_keys_twice(values)
+            kinds = kinds - {_Twice} | {dict}
             here.kinds |= INCOMPLETE
-            self._twice = True
         for kind in kinds:
             mine = values if len(kinds) == 1 else [v for v in values if type(v) is kind]
             if kind is type(None):
                 here.nulls = len(mine)
             else:
                 here.present += len(mine)
+                self._gone = gone
                 _SAY[kind](self, here, mine, steps)
 
     def _booleans(self, here: PathStatistics, values: list[bool], steps: Steps) -> None:  # noqa: ARG002
@@ -319,7 +329,8 @@ class _Walk:
             self._skip(here, values)
             return
         keys: set[str] = set().union(*values)
-        taken = self._taken(keys, values, steps)
+        "".join(keys).encode()  # as for strings
+        taken = self._taken(keys, values, steps) - self._gone
         if not keys <= taken:
             self._skip(here, [{key: inner for key, inner in v.items() if key not in taken} for v in values])
         for key in sorted(taken):
@@ -344,13 +355,14 @@ class _Walk:
             raise UnusablePaths
 
 
-def _without_keys_twice(values: list[Any]) -> list[Any]:
-    """Return the values without the keys that some object among them has twice."""
+def _without_keys_twice(values: list[Any]) -> tuple[list[Any], frozenset[str]]:
+    """Return the values without the keys that some object among them has twice, and these keys."""
     twice = frozenset[str]().union(*(v.keys_twice for v in values if isinstance(v, _Twice)))
-    return [
+    once = [
         {key: inner for key, inner in value.items() if key not in twice} if isinstance(value, dict) else value
         for value in values
     ]
+    return once, twice
 
 
 def _by_position(lists: list[list[Any]], placed: int) -> Iterator[tuple[int, list[Any]]]:
