@@ -96,6 +96,8 @@ class InternalSizes:
     index_few_hits: int = 1_024
     index_driver_hits: int = 1_000_000
     """Number of hits from which tasks look up their own parts."""
+    index_held_bytes: int = 128 * 2**20
+    """Bytes of entries that a process holds for other parts: larger results give positions only."""
     index_merge_segments: int = 16
     """Number of small index segments that are merged."""
     index_driver_rows: int = 200_000
@@ -106,7 +108,11 @@ class InternalSizes:
     """Surviving rows that may wait so that their other columns are fetched together."""
     few_candidates: int = 16
     topk_held_rows: int = 65_536
+    topk_held_bytes: int = 64 * 2**20
+    """Bytes of keys that are collected before they are cut to the best rows, unless these have more."""
     group_held_rows: int = 65_536
+    group_held_bytes: int = 64 * 2**20
+    """Bytes of groups that are collected before they are folded, unless a batch has more."""
     ahead_bytes: int = 64 * 2**20
     """Bytes of rows that the threads of an embedded scan may have read before they are asked for."""
     window_bytes: int = 32 * 2**20

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.core.types.numbered_rows import NumberedRows
 from tamis.engine.operations.rows import merge as merge_module
-from tamis.engine.operations.rows.numbered_rows import NumberedRows
 
 SCHEMA = pa.schema({"id": pa.int64(), "k": pa.int64(), "t": pa.string(), "s": pa.struct({"l": pa.list_(pa.string())})})
 LIMIT = 4_000

@@ -13,6 +13,9 @@ import pytest
 from hypothesis import settings
 
 import tamis
+from tamis.core.types import STRING, Field
+from tamis.engine.scan import partial_aggregates
+from tamis.engine.scan.partial_aggregates import Aggregation, Measure, aggregate_stream, fold_partials
 from tamis.errors import InvalidInput, NotFound
 
 SCHEMA = pa.schema(
@@ -235,6 +238,18 @@ def test_every_type_that_has_an_order(tmp_path: Any) -> None:
                 selected_fields=[name], order_by=f"{name} DESC, {name}", limit=2, options=options
             ).to_arrow()
             assert ordered[name].to_pylist() == sorted([first, first, second], reverse=True)[:2]
+
+
+def test_groups_of_long_texts_are_handed_on_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial_aggregates, "HELD_BYTES", 500)
+    asked = Aggregation((Measure("count", None),), (Field("s", STRING, id=1),))
+    texts = [f"{i % 8}" * 100 for i in range(80)]
+    batches = [pa.record_batch({"s": texts[at : at + 10]}) for at in range(0, 80, 10)]
+    found = list(aggregate_stream(asked, iter(batches)))
+    assert len(found) > 2
+    assert all(table.nbytes < 2_000 for table in found)
+    whole = fold_partials(asked, found).sort_by("g0").to_pydict()
+    assert whole == {"g0": sorted(set(texts)), "m0": [10] * 8}
 
 
 def test_no_rows_at_all(tmp_path: Any) -> None:

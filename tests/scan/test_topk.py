@@ -17,6 +17,7 @@ from tamis.core.expr import short_sql
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import limit_pruning as limits
+from tamis.engine.scan import top_k
 from tamis.engine.scan.scan_order import parse_order
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.scan import pushdown
@@ -143,6 +144,20 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
         }
         table.append(pa.table(columns))
     return table
+
+
+def test_large_rows_are_held_and_returned_in_pieces(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow cannot join texts of more than 2 GiB."""
+    monkeypatch.setattr(top_k, "HELD_BYTES", 1_000)
+    table = tamis.create(tmp_path / "t", SCHEMA)
+    for first in (0, 40):
+        rows = [{"a": i, "b": None, "s": f"{i:03}" * 50, "id": i} for i in range(first, first + 40)]
+        table.append(pa.Table.from_pylist(rows, SCHEMA))
+    scan = table.scan("id >= 10", order_by="s DESC", limit=25)
+    batches = list(scan.to_batches())
+    assert [i for batch in batches for i in batch["id"].to_pylist()] == list(range(79, 54, -1))
+    assert len(batches) > 3
+    assert all(batch.nbytes < 2_000 for batch in batches)
 
 
 def test_a_clustered_column_reads_the_last_part(ordered: tamis.Table) -> None:

@@ -13,6 +13,8 @@ import pytest
 import tamis
 from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import Report
+from tamis.engine.secondary_index import index_lookup, lookup_cost, shared_lookup
+from tamis.storage.object_store.lru_cache import LruCache
 from tests.secondary_index.tables import SEGMENTS, delete, ids, key_in, rows_of, same, table_a, used
 
 PLAN, LOOKUP = {"tamis.index.use": "plan"}, {"tamis.index.use": "lookup"}
@@ -153,6 +155,63 @@ def test_counts_come_from_the_index_alone(tmp_path: Path, options: Any) -> None:
         table.scan("k < 50 AND w < 0.5", options=options).count()
         == table.scan("k < 50 AND w < 0.5").to_arrow().num_rows
     )
+
+
+def test_values_that_would_fill_the_memory_come_from_the_base(t: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def columns() -> list[Any]:
+        return [one.columns is not None for one in t.scan("k < 1000", ("k",), options=PLAN).plan().shared]
+
+    assert columns() == [True, True]
+    monkeypatch.setattr(lookup_cost, "HELD_BYTES", 10)
+    assert columns() == [False, False]
+    same(t, "k < 1000", ("k",), options=PLAN)
+
+
+@pytest.mark.parametrize(("share", "times"), [(4.0, 1), (1.0, 2)])
+def test_a_result_that_is_larger_than_the_cache_is_read_once(
+    t: tamis.Table, monkeypatch: pytest.MonkeyPatch, share: float, times: int
+) -> None:
+    """The next part of its segment needs it. With a share of 1, it would be read again."""
+    plain, read = shared_lookup.SharedLookup._read, list[int]()
+
+    def counted(self: Any, at: int, counters: ReadCounters) -> Any:
+        read.append(at)
+        return plain(self, at, counters)
+
+    shared = t.scan("k < 5000", ("k",), options=PLAN).plan().shared[0]
+    at = next(iter(shared.segments))
+    found = plain(shared, at, ReadCounters())
+    size = found.values.nbytes + found.rows.nbytes * 2
+    monkeypatch.setattr(shared_lookup.SharedLookup, "_read", counted)
+    monkeypatch.setattr(shared_lookup, "_found", LruCache(size // 2, largest_share=share))
+    for _ in range(2):
+        assert shared.entries(at, ReadCounters()).values.equals(found.values)
+    assert read == [at] * times
+
+
+def test_a_limit_does_not_wait_for_a_large_look_up(t: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers look up all matches of an index segment before the first row."""
+    monkeypatch.setattr(lookup_cost.LookupBudget, "refusal", lambda *_args, **_more: None)
+    monkeypatch.setattr(index_lookup.Lookup, "estimate", lookup_cost.Estimate(20_000, 1, 4))
+    monkeypatch.setattr(importlib.import_module("tamis.engine.secondary_index.index_choice"), "DRIVER_HITS", 0)
+    row_filter = "k BETWEEN 100 AND 900 AND w >= 0"
+    assert len(t.scan(row_filter).plan().shared) == 2
+    early = t.scan(row_filter, limit=10)
+    made = early.plan()
+    assert (made.shared, "at once, of which 10 suffice" in made.report.index_reason) == ((), True)
+    assert early.to_arrow().num_rows == 10
+    assert t.scan(row_filter).exists()
+    assert len(t.scan(row_filter, limit=100_000).plan().shared) == 2
+    monkeypatch.setattr(index_lookup.Lookup, "estimate", lookup_cost.Estimate(4_000, 1, 4))
+    assert len(t.scan(row_filter, limit=10).plan().shared) == 2, "each segment has few"
+
+
+def test_the_first_rows_of_an_order_do_not_come_from_an_index(t: tamis.Table) -> None:
+    """Their positions are looked for, so that its values would be read for nothing."""
+    scan = t.scan("k < 1000", ("k",), limit=5, order_by="k DESC", options=PLAN)
+    assert {one.columns for one in scan.plan().shared} == {None}
+    expected = t.scan("k < 1000", ("k",), options={"tamis.index.use": "off"}).to_arrow().sort_by([("k", "descending")])
+    assert scan.to_arrow()["k"].to_pylist() == expected["k"].to_pylist()[:5]
 
 
 def test_errors_are_not_answered_by_an_index(tmp_path: Path) -> None:

@@ -42,6 +42,17 @@ def test_a_value_too_large_replaces_nothing_but_its_own_key() -> None:
     assert (cache.get("a"), cache.bytes) == (None, 0)
 
 
+def test_a_value_beyond_the_limit_may_be_kept_alone() -> None:
+    cache: LruCache[int] = LruCache(100, largest_share=4.0)
+    cache.put("a", 1, 60)
+    cache.put("b", 2, 300)
+    assert (cache.get("a"), cache.get("b"), cache.bytes) == (None, 2, 300)
+    cache.put("c", 3, 401)
+    assert (cache.get("b"), cache.get("c")) == (2, None)
+    cache.put("d", 4, 50)
+    assert (cache.get("b"), cache.get("d"), cache.bytes) == (None, 4, 50)
+
+
 def test_nothing_large_pushes_all_else_out() -> None:
     cache: LruCache[int] = LruCache(100, 0.25)
     cache.put("small", 1, 10)

@@ -40,7 +40,7 @@ def page_evidence(
     part: PartFile, ref: PartRef, url: str, schemas: Mapping[int, Schema]
 ) -> tuple[pa.Int64Array, TableEvidence] | None:
     """Return an open part's page statistics: rows per page, and evidence per page; None if absent."""
-    key = (url, *ref.file_key, *map(id, schemas.values()))
+    key = (url, *ref.file_key, ref.schema_id, *map(id, schemas.values()))
     found = _pages.get(key)
     if found is None:
         table = part.pages()
@@ -56,7 +56,7 @@ def block_evidence(
     part: PartFile, ref: PartRef, url: str, ids: Collection[int], schemas: Mapping[int, Schema]
 ) -> TableEvidence:
     """Return an open part's block statistics of the columns ``ids``, one row per block."""
-    key = (url, *ref.file_key, frozenset(ids), *map(id, schemas.values()))
+    key = (url, *ref.file_key, ref.schema_id, frozenset(ids), *map(id, schemas.values()))
     found = _blocks.get(key)
     if found is None:
         table = part.statistics(ids)

@@ -17,8 +17,8 @@ from tamis.core.types import LONG, DataType, Field, Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.sizes import SIZES
 
-HELD_ROWS = SIZES.group_held_rows
-"""Rows of groups that are collected before they are folded."""
+HELD_ROWS, HELD_BYTES = SIZES.group_held_rows, SIZES.group_held_bytes
+"""Rows and bytes of groups that are collected before they are folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,16 @@ def aggregate_stream(aggregation: Aggregation, batches: Iterable[pa.RecordBatch]
     held: list[pa.Table] = []
     for batch in batches:
         held.append(fold_partials(aggregation, [aggregation.of_rows(batch)]))
-        if sum(len(table) for table in held) > HELD_ROWS:
+        if _exceeds(held, HELD_ROWS, HELD_BYTES):
             held = [fold_partials(aggregation, held)]
-            if len(held[0]) > HELD_ROWS // 2:
+            if _exceeds(held, HELD_ROWS // 2, HELD_BYTES // 2):
                 yield held.pop()
     yield fold_partials(aggregation, held)
+
+
+def _exceeds(tables: Sequence[pa.Table], most_rows: int, most_bytes: int) -> bool:
+    rows = sum(len(table) for table in tables)
+    return rows > most_rows or sum(table.nbytes for table in tables) > most_bytes
 
 
 def _aggregated(table: pa.Table, groups: list[str], asked: list[tuple[str, str]]) -> pa.Table:

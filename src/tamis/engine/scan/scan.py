@@ -54,6 +54,8 @@ class Scan:
     limit: int | None = None
     order: Order = ()
     """The sort order; only the first ``limit`` rows are read."""
+    pinned: bool = field(default=False, repr=False, compare=False)
+    """Whether the user asked for this version, by its number or a time."""
     now: tuple[int, int] | None = None
     """The query's instant in microseconds, as an inclusive range; None: the time of execution."""
     _last: Last = field(default_factory=Last, repr=False, compare=False)

@@ -217,7 +217,13 @@ def plan_scan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
     sieved = run_funnel(
         snapshot, conjuncts, options, (lo, hi), request.measured.union(*(by.column.ids for by in order))
     )
-    use = IndexUse(options.index_use, options.stats_filter, request.errors, request.covering)
+    use = IndexUse(
+        options.index_use,
+        options.stats_filter,
+        request.errors,
+        request.covering and not order,  # a search for the first rows needs their positions
+        None if order else limit,
+    )
     looked = look_up(snapshot, store, conjuncts, selected, sieved, use, (lo, hi))
     report = Report(
         request.table or store.url,

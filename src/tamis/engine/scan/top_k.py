@@ -19,6 +19,7 @@ from pyroaring import BitMap
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
+from tamis.core.types.numbered_rows import NumberedRows
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan.limit_pruning import Bools, Numbers, Ranked
 from tamis.engine.scan.parallel_reader import in_order, reader_threads
@@ -31,6 +32,8 @@ from tamis.storage.files import PartRef
 
 LEAST_HELD = SIZES.topk_held_rows
 """Rows of keys that are collected before they are cut to the best k."""
+HELD_BYTES = SIZES.topk_held_bytes
+"""Bytes that they have, too, and those of the batches of the result; a single row may have more."""
 
 PLACE, POSITION = "_place", "_position"
 Violated = Callable[[str, str], None]
@@ -147,12 +150,15 @@ class TopK:
             yield from (pa.Table.from_batches([batch]) for batch in self._search(at, ref, None))
 
     def _kept(self, batches: Iterator[pa.RecordBatch], place: int) -> Iterator[pa.RecordBatch]:
-        held, rows = [self._none()], 0
+        held, rows, size, most = [self._none()], 0, 0, HELD_BYTES
         for batch in batches:
             held.append(self._placed(batch, place))
             rows += len(batch)
-            if rows > max(LEAST_HELD, 4 * self._limit):
-                held, rows = [self._best(held)], self._limit
+            size += held[-1].nbytes
+            if rows > max(LEAST_HELD, 4 * self._limit) or size > most:
+                held = [self._best(held)]
+                rows, size = len(held[0]), held[0].nbytes
+                most = max(HELD_BYTES, 2 * size)  # so that the best rows are not sorted again for each batch
         yield from self._best(held).combine_chunks().to_batches()
 
     def _placed(self, batch: pa.RecordBatch, place: int) -> pa.Table:
@@ -183,7 +189,7 @@ class TopK:
         fetched = pa.Table.from_batches(list(self._fetched(place, position)))
         at = np.empty(len(found), dtype=np.int64)
         at[np.lexsort((position, place))] = np.arange(len(found))
-        yield from fetched.take(pa.array(at)).combine_chunks().to_batches(self._plan.spec.batch_rows)
+        yield from NumberedRows(fetched).pieces(at, HELD_BYTES, self._plan.spec.batch_rows)
 
     def _fetched(self, place: Numbers, position: Numbers) -> Iterator[pa.RecordBatch]:
         """Yield the wanted rows by part, ordered by position."""

@@ -28,7 +28,7 @@ from tamis.engine.secondary_index.index_lookup import Lookup, TooMany
 from tamis.engine.secondary_index.index_segments import live_entries
 from tamis.engine.secondary_index.index_use import IndexUse
 from tamis.engine.secondary_index.indexed_paths import UNSURE, with_index_columns
-from tamis.engine.secondary_index.lookup_cost import FEW_HITS, LookupBudget
+from tamis.engine.secondary_index.lookup_cost import FEW_HITS, LookupBudget, early_end, exceeds_memory
 from tamis.engine.secondary_index.shared_lookup import SharedLookup
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import IndexDefinition, Snapshot
@@ -134,7 +134,7 @@ class _Choice:
         for at, conjunct in enumerate(self._conjuncts):
             if self._splits(conjunct) and not any(self._fails[: at + 1]):
                 found = found & self._any_leg(conjunct)
-        self._why += [said for covered in self._covered.values() if (said := _unread(covered))]
+        self._why += [said for covered in self._covered.values() if (said := covered.unread_reason)]
         reason = "; ".join(dict.fromkeys(self._why))
         if self._used:
             reason = "; ".join(filter(None, ["used " + ", ".join(self._used), self._how(), reason]))
@@ -307,6 +307,9 @@ class _Choice:
                     return None
                 limit = budget.most(lookup.estimate.bytes)
             large = self._large(lookup, budget, covering=columns is not None)
+            if large and not self._forced and (why := early_end(lookup.estimate, self._given_use.limit)):
+                self._why.append(f"{index.name} would not pay: {why}")
+                return None
             if not asked_here and (columns is not None or large):
                 shared = lookup.shared(columns)
             if shared is None:
@@ -353,7 +356,7 @@ class _Choice:
     def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
         """Return the selected columns if the index has all of them in the requested types, else None."""
         held = lookup.schemas[max(lookup.schemas)].by_id if lookup.schemas else {}
-        if not (lookup.sure and self._given_use.covering):
+        if not (lookup.sure and self._given_use.covering) or exceeds_memory(lookup.estimate, len(self._selected)):
             return None
         tops = {path[0] for path in index.columns if len(path) == 1}
         if not all(f.id in tops and f.id in held and held[f.id].type == f.type for f in self._selected):
@@ -379,17 +382,6 @@ def _with_implied(
         given.append(len(out))
         out += [conjunct, *(one.conjunct for one in implied if one.origin == at)]
     return tuple(out), frozenset(given)
-
-
-def _unread(covered: Coverage) -> str | None:
-    """Describe which part of an index could not be read, if any."""
-    if not covered.unread:
-        return None
-    count = covered.unread_segments
-    return (
-        f"{covered.index.name} cannot be read for {count:,} segment{'' if count == 1 else 's'}, read by statistics "
-        f"until repair_index rebuilds it: {next(iter(covered.unread.values()))}"
-    )
 
 
 def _legs(expr: Expr, function: str) -> list[Any]:

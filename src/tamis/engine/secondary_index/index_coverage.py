@@ -64,6 +64,17 @@ class Coverage:
     unread_segments: int = 0
     """Segments that are not covered for this reason."""
 
+    @property
+    def unread_reason(self) -> str | None:
+        """Why segments that the index covers are read without it, or None."""
+        if not self.unread:
+            return None
+        count = self.unread_segments
+        return (
+            f"{self.index.name} cannot be read for {count:,} segment{'' if count == 1 else 's'}, read by statistics "
+            f"until repair_index rebuilds it: {next(iter(self.unread.values()))}"
+        )
+
     def lose(self, at: int, error: TamisError) -> None:
         """Uncover the segments of which ``built[at]`` covers a part, because it could not be read."""
         if at in self.unread:

@@ -154,11 +154,12 @@ class Lookup:
         Counts all entries of pages that match entirely, and one entry of each page that may match.
         """
         parts = self._parts()
+        segments = len({at for _, at in parts})
         sure = [ref for ref, _ in parts if ref.all_match]
         hits, size = sum(ref.rows for ref in sure), sum(ref.bytes for ref in sure)
         unsure = [(ref, at) for ref, at in parts if not ref.all_match]
         if sum(ref.rows for ref, _ in unsure) <= FEW_ROWS:
-            return Estimate(hits + len(unsure), size + sum(ref.bytes for ref, _ in unsure))
+            return Estimate(hits + len(unsure), size + sum(ref.bytes for ref, _ in unsure), segments)
         looked = unsure[:: max(len(unsure) // SAMPLE, 1)][:SAMPLE]
         for ref, at in looked:
             try:
@@ -167,7 +168,9 @@ class Lookup:
                 self.covered.lose(at, error)
         scale = len(unsure) / max(len(looked), 1)
         found = self._narrowed.values()
-        return Estimate(hits + int(scale * sum(f.hits for f in found)), size + int(scale * sum(f.bytes for f in found)))
+        hits += int(scale * sum(f.hits for f in found))
+        size += int(scale * sum(f.bytes for f in found))
+        return Estimate(hits, size, segments)
 
     def _narrow(self, ref: PartRef, counters: ReadCounters) -> Narrowed:
         """Narrow an index part; small ones and those that match entirely are kept whole."""

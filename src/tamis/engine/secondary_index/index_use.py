@@ -15,3 +15,5 @@ class IndexUse(NamedTuple):
     """The scan's ``ReadSpec.errors``. Rows that come from an index alone are tested as the scan tests its own."""
     covering: bool = True
     """Whether rows may come from an index alone, which can prune parts that it would not prune for other columns."""
+    limit: int | None = None
+    """Rows, in any order, at which the scan stops."""

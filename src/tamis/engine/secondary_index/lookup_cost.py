@@ -21,6 +21,8 @@ CHEAP_BYTES = SIZES.index_cheap_bytes
 """Bytes that a lookup may always read: about the cost of a request."""
 FEW_HITS = SIZES.index_few_hits
 """Hits that a lookup may always have."""
+HELD_BYTES = SIZES.index_held_bytes
+"""Bytes of entries that a process holds for the readers of base parts."""
 DEARER = COSTS.index_byte
 """Cost of an index byte, read by page, relative to a byte of a column read whole (docs/design/0013)."""
 
@@ -31,6 +33,30 @@ class Estimate:
 
     hits: int
     bytes: int
+    segments: int = 1
+    """The index segments that they are in."""
+
+    @property
+    def segment_hits(self) -> int:
+        """The average number of hits of a segment, all of which a part reader looks up before its first row."""
+        return self.hits // max(self.segments, 1)
+
+
+_ENTRY, _VALUE = 16, 16
+"""About the bytes of a position, and of a value, in memory."""
+
+
+def exceeds_memory(estimate: Estimate, columns: int) -> bool:
+    """Return whether a segment's entries with the values of so many columns are too many to be held."""
+    return estimate.segment_hits * (_ENTRY + _VALUE * columns) > HELD_BYTES
+
+
+def early_end(estimate: Estimate, limit: int | None) -> str | None:
+    """Return why a scan with a limit ends before part readers would have looked up their matches, or None."""
+    hits = estimate.segment_hits
+    if limit is None or hits <= max(FEW_HITS, limit):
+        return None
+    return f"it finds {hits:,} rows or more at once, of which {limit:,} suffice"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,12 @@ from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.secondary_index.candidate_rows import Ints
 from tamis.engine.secondary_index.index_definition import PART, ROW
 from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, narrow_index_part
+from tamis.engine.secondary_index.lookup_cost import HELD_BYTES
 from tamis.errors import InvalidInput, TamisError
 from tamis.storage.commit_log.deletion_vectors import read_bitmap, row_ordinals
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import open_store
 from tamis.storage.object_store.lru_cache import LruCache
-
-KEPT_BYTES = 128 * 2**20
-"""Size of a process's cache of results, for other base parts of the same index segments."""
 
 Reading = Callable[[PartRef, ReadSpec, ReadCounters], Iterator[pa.RecordBatch]]
 
@@ -51,7 +49,8 @@ class Found:
         return self.rows[first:end], self.values.slice(first, end - first)
 
 
-_found = LruCache[Found](KEPT_BYTES)
+_found = LruCache[Found](HELD_BYTES, largest_share=4.0)
+"""Results for other base parts of the same index segments. One that is larger than estimated is kept alone."""
 _failed = LruCache[TamisError](2**20)
 """Why an index segment could not be read, so that the lookup's other parts do not try again."""
 _asking: dict[tuple[str, int], threading.Lock] = {}

@@ -11,9 +11,10 @@ T = TypeVar("T")
 
 
 class LruCache(Generic[T]):
-    """A thread-safe LRU mapping that never holds more than ``limit`` bytes.
+    """A thread-safe LRU mapping that holds at most ``limit`` bytes, or one entry.
 
-    ``largest_share``: the share of the limit that one entry may take. Larger ones are not kept.
+    ``largest_share``: the share of the limit that one entry may take, which may be more than 1. Larger ones are not
+    kept.
     """
 
     def __init__(self, limit: int, largest_share: float = 1.0) -> None:
@@ -41,7 +42,7 @@ class LruCache(Generic[T]):
                 return
             self._items[key] = (value, size)
             self.bytes += size
-            while self.bytes > self.limit:
+            while self.bytes > self.limit and len(self._items) > 1:
                 self.bytes -= self._items.popitem(last=False)[1][1]
 
     def forget(self, *prefix: Hashable) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.core.expr.arrow_values import plain_value
 from tamis.core.types import VARIANT, Schema
 from tamis.core.types.bounded_batches import joined_batches
-from tamis.engine.operations.rows.numbered_rows import NumberedRows
+from tamis.core.types.numbered_rows import NumberedRows
 from tamis.engine.operations.rows.row_codes import Ints, row_codes
 from tamis.errors import InvalidInput
 from tamis.sizes import SIZES

@@ -19,11 +19,11 @@ from tamis.core.expr import Expr, filter_mask
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.bounded_batches import row_sizes, slices_within, spans_within
+from tamis.core.types.numbered_rows import NumberedRows
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.rows.append import write_rows
 from tamis.engine.operations.rows.merge_keys import SourceKeys, equality_bits
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
-from tamis.engine.operations.rows.numbered_rows import NumberedRows
 from tamis.engine.operations.rows.overwrite import find_matching
 from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.operations.rows.store_assignment import computed_values

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.engine.operations.rows.numbered_rows import NumberedRows
+from tamis.core.types.numbered_rows import NumberedRows
 
 LIMIT = 300
 
