@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import tamis
-from bench.report import Figure, ratios
+from bench.report import Figure, in_turn, ratios, rounds
+
+NEAR, MORE = 0.95, 3
+"""The share of a limit from which a query gets how many times the rounds."""
 
 
 def keep_sorted(folder: Path, namespace: str, name: str, data: pa.Table, key: str | None, loads: int) -> tamis.Table:
@@ -41,6 +44,19 @@ def keep_pieces(
 def write_plain(rows: pa.Table, path: Path, *, page_index: bool = True) -> None:
     """Write a Parquet file for Spark to read, with the page indexes that Spark's own files have unless ``page_index`` is false."""
     pq.write_table(rows, path, compression="zstd", write_page_index=page_index)
+
+
+def ratio_of(seconds: Mapping[str, Mapping[str, Any]]) -> float:
+    return float(seconds["tamis"]["median"] / seconds["spark"]["median"])
+
+
+def rounds_near(limit: float, work: Mapping[str, Callable[[int], Any]]) -> dict[str, dict[str, Any]]:
+    """The sides in turn; three times the rounds if tamis is slower than ``limit``, or nearly so.
+
+    A busy moment decides in few rounds, either way, and the slowest query is a figure.
+    """
+    seconds = in_turn(rounds(), **work)
+    return seconds if ratio_of(seconds) <= NEAR * limit else in_turn(MORE * rounds(), **work)
 
 
 def sums(queries: Mapping[str, Any]) -> list[Figure]:

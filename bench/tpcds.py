@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from tests.oracle.tpcds import LAST_LIMIT, RENAMED, query_rows
 
 import tamis
-from bench.both_sides import keep_sorted, sums
-from bench.report import Figure, in_turn, quick, record, rounds, spark_session, workplace
+from bench.both_sides import keep_sorted, ratio_of, rounds_near, sums
+from bench.report import Figure, quick, record, spark_session, workplace
 
 SORTED = {
     "store_sales": "ss_sold_date_sk",
@@ -32,8 +32,6 @@ SORTED = {
 }
 LOADS = 8
 WHOLE, EACH = 0.75, 1.1
-NEAR, MORE = 0.95, 3
-"""How many times the rounds a query gets that is above ``EACH``, or near it."""
 
 
 def build(source: Path, folder: Path) -> None:
@@ -69,10 +67,6 @@ def check(sides: dict[str, Any], name: str, text: str) -> int:
     return answers["spark"].total()
 
 
-def ratio_of(seconds: dict[str, dict[str, Any]]) -> float:
-    return float(seconds["tamis"]["median"] / seconds["spark"]["median"])
-
-
 def main() -> None:
     source, queries = (Path(os.environ.get(name, "")) for name in ("BENCH_TPCDS", "BENCH_TPCDS_QUERIES"))
     if not (queries / "q1.sql").exists():
@@ -90,11 +84,7 @@ def main() -> None:
             text = read_query(file)
             found = check(sides, file.stem, text)
             work = {side: (lambda _, s=s, text=text: s.sql(text).collect()) for side, s in sides.items()}
-            seconds = in_turn(rounds(), **work)
-            if (
-                ratio_of(seconds) > NEAR * EACH
-            ):  # a busy moment decides in few rounds, either way, and the slowest query is a figure
-                seconds = in_turn(MORE * rounds(), **work)
+            seconds = rounds_near(EACH, work)
             ratio = ratio_of(seconds)
             detail[file.stem] = {"ratio": round(ratio, 3), "rows": found, "seconds": seconds}
             print(f"  {file.stem}: {ratio:.2f} ×  ({seconds['tamis']['median']:.2f} s)", flush=True)

@@ -22,8 +22,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import tamis
-from bench.both_sides import keep_sorted, sums, write_plain
-from bench.report import Figure, in_turn, quick, record, rounds, spark_session, workplace
+from bench.both_sides import keep_sorted, ratio_of, rounds_near, sums, write_plain
+from bench.report import Figure, quick, record, spark_session, workplace
 from bench.tpch_queries import QUERIES
 
 SORTED = {"lineitem": "l_shipdate", "orders": "o_orderdate"}
@@ -100,8 +100,8 @@ def main() -> None:
                 if not same(answers[side], answers["spark"]):
                     raise SystemExit(f"Query {number} gives other rows in {side!r} than Spark over Parquet.")
             work = {side: partial(_again, session, number) for side, session in sides.items()}
-            seconds = in_turn(rounds(), **work)
-            ratio = seconds["tamis"]["median"] / seconds["spark"]["median"]
+            seconds = rounds_near(EACH, work)
+            ratio = ratio_of(seconds)
             indexes = seconds["spark"]["median"] / seconds["bare"]["median"]
             detail[f"q{number}"] = {
                 "ratio": round(ratio, 3),
