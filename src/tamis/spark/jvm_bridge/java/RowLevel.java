@@ -195,7 +195,7 @@ public final class RowLevel {
         scanned(plan, names, key, kept);
         LogicalPlan top = plan;
         while (!(top instanceof MergeRows) && top.children().size() == 1) top = (LogicalPlan) top.children().apply(0);
-        if (!(top instanceof MergeRows)) top = plan;
+        if (!(top instanceof MergeRows)) top = belowChecks(plan);
         LogicalPlan made = top instanceof MergeRows ? merged((MergeRows) top, names, kept) : projected(top, names, kept);
         if (made == top) return rows;
         return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), replaced(plan, top, made));
@@ -216,11 +216,18 @@ public final class RowLevel {
                 || given(merge, merge.notMatchedBySourceInstructions(), names, kept, false)
                 || given(merge, merge.notMatchedInstructions(), names, kept, true);
         }
-        if (!(plan instanceof Project)) return !(plan instanceof LocalRelation);
-        Seq list = ((Project) plan).projectList();
+        top = belowChecks(plan);
+        if (!(top instanceof Project)) return !(top instanceof LocalRelation);
+        Seq list = ((Project) top).projectList();
         for (int i = 0; i < list.size(); i++)
-            if (((Attribute) plan.output().apply(i)).name().equals(name)) return !isKept((Expression) list.apply(i), plan.output().apply(i), names, kept);
+            if (((Attribute) top.output().apply(i)).name().equals(name)) return !isKept((Expression) list.apply(i), top.output().apply(i), names, kept);
         return true;
+    }
+
+    /** Returns the plan that computes the new rows: Spark tests CHECK constraints above it if a value is not deterministic. */
+    private static LogicalPlan belowChecks(LogicalPlan plan) {
+        while (plan instanceof Filter) plan = (LogicalPlan) plan.children().apply(0);
+        return plan;
     }
 
     private static boolean given(MergeRows plan, Seq instructions, List names, List kept, boolean inserts) {
