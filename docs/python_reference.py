@@ -124,7 +124,7 @@ FIELDS = {"CommitReport", "Plan", "Result"}
 """Classes whose fields are public."""
 
 INTERNAL = {
-    "Table": {"snapshot", "store", "merge_columns", "write_snapshot"},
+    "Table": {"snapshot", "store", "bind_filter", "merge_columns", "write_snapshot"},
     "Scan": {"ready"},
     "Report": {
         "planned",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -230,16 +231,59 @@ WRITES: dict[str, Callable[[Any, tamis.Table], Any]] = {
 }
 
 
+def linked(table: tamis.Table) -> str:
+    """Another path of the table, by a symbolic link."""
+    link = Path(table.path).parent / "linked"
+    if not link.exists():
+        link.symlink_to(table.path)
+    return str(link)
+
+
+READS: dict[str, Callable[[Any, tamis.Table], Any]] = {
+    "path": lambda spark, t: spark.read.format("tamis").load(t.path),
+    "link": lambda spark, t: spark.read.format("tamis").load(linked(t)),
+    "embedded scan": lambda spark, t: t.scan().to_spark(spark),
+    "cached scan": lambda spark, t: t.scan().to_spark(spark).cache(),
+    "scan of a link": lambda spark, t: tamis.open(linked(t)).scan("k < 100").to_spark(spark),
+}
+
+
 @pytest.mark.parametrize("write", WRITES)
-def test_rows_of_an_older_version_do_not_replace_newer_ones(lake: Lake, write: str) -> None:
-    """Frames by path keep the version of their analysis, on every Spark."""
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.push_cases(9)
+def test_rows_of_an_older_version_do_not_replace_newer_ones(lake: Lake, read: str, write: str) -> None:
+    """Frames by path keep the version of their analysis, on every Spark, and embedded scans that of their plan."""
     table = made(lake)
-    old = lake.spark.read.format("tamis").load(table.path).where("k >= 0")
+    old = READS[read](lake.spark, table)
     table.append(rows([9], 1))
     with pytest.raises(Exception, match=r"CONFLICT_READ.*make the DataFrame again"):
-        WRITES[write](old, table)
+        WRITES[write](old.where("k >= 0"), table)
     assert table.refresh().scan("k = 9").count() == 1
-    WRITES[write](lake.spark.read.format("tamis").load(table.path).where("k >= 0"), table)
+    WRITES[write](READS[read](lake.spark, table.refresh()).where("k >= 0"), table)
+    lake.spark.catalog.clearCache()
+
+
+def test_a_scan_of_a_version_may_be_written_back(lake: Lake) -> None:
+    """Whoever asks for a version knows that it is old."""
+    table = made(lake)
+    old = [table.scan(version=2).to_spark(lake.spark), tamis.open(table.path, version=2).scan().to_spark(lake.spark)]
+    table.append(rows([9], 1))
+    for df in old:
+        assert table.refresh().append(df.where("k = 50")).rows_inserted == 1
+    other = tamis.create(lake.folder / "db" / "other", table.schema)
+    scan = table.refresh().scan().to_spark(lake.spark)
+    table.append(rows([10], 1))
+    assert other.append(scan).rows_inserted == 9
+
+
+def test_a_scan_beside_a_commit_is_a_conflict(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an INSERT or a MERGE reads by an embedded scan counts as what it reads in SQL."""
+    table = made(lake)
+    df = table.scan("day = 1").to_spark(lake.spark)
+    versions = meanwhile(monkeypatch, table, CHANGES["delete"])
+    with pytest.raises(Exception, match="CONFLICT_READ"):
+        df.writeTo(f"{lake.name}.db.t").append()
+    assert versions == [table.refresh().version]
 
 
 def test_a_table_that_is_replaced_by_its_rows_keeps_newer_ones(lake: Lake) -> None:
@@ -252,9 +296,11 @@ def test_a_table_that_is_replaced_by_its_rows_keeps_newer_ones(lake: Lake) -> No
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_what_changes_no_row_leaves_frames_as_they_are(lake: Lake, write: str) -> None:
+@pytest.mark.parametrize("read", ["path", "embedded scan"])
+@pytest.mark.push_cases(6)
+def test_what_changes_no_row_leaves_frames_as_they_are(lake: Lake, read: str, write: str) -> None:
     table = made(lake)
-    old = lake.spark.read.format("tamis").load(table.path).where("k >= 0")
+    old = READS[read](lake.spark, table).where("k >= 0")
     before = table.refresh().version
     table.append(rows([9], 1).slice(0, 0))
     table.compact()

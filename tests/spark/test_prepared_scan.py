@@ -13,6 +13,9 @@ import tamis
 from tamis.core.stats import kept_statistics
 from tamis.engine.scan import plan_scan
 from tamis.errors import StoreUnavailable
+from tamis.spark.catalog.loaded_table import LoadedTable
+from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.jvm_bridge.adapter import bridge_of
 
 pytestmark = pytest.mark.spark
 
@@ -206,6 +209,28 @@ def test_a_folder_that_becomes_that_of_a_backup_has_its_rows(lake: Any, table: t
     for _ in range(2):
         assert sorted(lake.rows(text)) == [("s21",), ("there",)]
     assert sorted(tamis.open(here).scan("n = 21").to_arrow()["s"].to_pylist()) == ["s21", "there"]
+
+
+def test_versions_of_two_histories_are_two_tables_to_spark(lake: Any, table: tamis.Table, tmp_path: Path) -> None:
+    """Spark compares tables for its caches, and Java keeps answers about their columns."""
+    here, backup = lake.folder / "db" / "t", tmp_path / "backup"
+    shutil.copytree(here, backup)
+
+    def appended() -> LoadedTable:
+        made = tamis.open(here)
+        made.append(pa.table({"n": [21], "s": ["x"]}))
+        return SparkTable(bridge_of(lake.spark), made.store, made.snapshot, (lake.name, "db", "t"))
+
+    first = appended()
+    shutil.rmtree(here)
+    shutil.copytree(backup, here)
+    second = appended()
+    assert first.snapshot.version == second.snapshot.version
+    assert first != second
+    assert first.java_identity != second.java_identity
+    assert first._alike != second._alike
+    again = tamis.open(here)
+    assert second == SparkTable(bridge_of(lake.spark), again.store, again.snapshot, (lake.name, "db", "t"))
 
 
 def test_a_plan_without_statistics_is_not_remembered(

@@ -26,7 +26,7 @@ class ChangeVerbs:
 
         def _by_spark(self, verb: str, data: Any, **arguments: Any) -> Result: ...
         def _change(self, run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> Result: ...
-        def _conjuncts(self, snapshot: Snapshot, row_filter: RowFilter, options: Options) -> tuple[Expr, ...]: ...
+        def bind_filter(self, snapshot: Snapshot, row_filter: RowFilter, options: Options) -> tuple[Expr, ...]: ...
         @staticmethod
         def _options(head: Head) -> Options: ...
 
@@ -51,7 +51,7 @@ class ChangeVerbs:
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
-            conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
+            conjuncts = () if row_filter is None else self.bind_filter(snapshot, row_filter, options)
             return operations.delete(self._store, snapshot, conjuncts, options, progress)
 
         return self._change(run)
@@ -78,7 +78,7 @@ class ChangeVerbs:
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
-            conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
+            conjuncts = () if row_filter is None else self.bind_filter(snapshot, row_filter, options)
             meant = meant_values(snapshot, self._schema, texts, options)
             return operations.update(self._store, snapshot, meant, conjuncts, options, progress)
 

@@ -37,6 +37,8 @@ class ScanArguments:
     limit: int | None = None
     order_by: Any = None
     keys: Mapping[str, Any] | None = None
+    pinned: bool = False
+    """Whether the version was asked for."""
 
 
 def make_scan(
@@ -79,6 +81,7 @@ def make_scan(
         options=options,
         limit=checked_limit(given.limit),
         order=order,
+        pinned=given.pinned,
         now=None if given.now is None else instant_range(given.now, options.timezone),
         _last=Last(opened=opened),
     )

@@ -34,7 +34,7 @@ from tamis.table.change_verbs import ChangeVerbs
 from tamis.table.export_verbs import ExportVerbs
 from tamis.table.index_verbs import IndexVerbs
 from tamis.table.read_verbs import ReadVerbs
-from tamis.table.row_stream import arrow_stream, is_spark
+from tamis.table.row_stream import MergeSource, arrow_stream, is_spark
 from tamis.table.scan_request import RowFilter
 from tamis.table.schema_source import schema_from
 from tamis.table.schema_verbs import SchemaVerbs, check_names, check_same_table
@@ -199,7 +199,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         def run(snapshot: Snapshot, head: Head, rows: pa.RecordBatchReader) -> tuple[Snapshot, Result]:
             options = self._options(head)
             options = replace(options, write_outside="allow") if allow else options
-            conjuncts = None if row_filter is None else self._conjuncts(snapshot, row_filter, options)
+            conjuncts = None if row_filter is None else self.bind_filter(snapshot, row_filter, options)
             return operations.overwrite(self._store, snapshot, head, rows, conjuncts, options)
 
         return self._write(arrow_stream(data), run)
@@ -214,8 +214,9 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
             return merge_builder.Merge(
                 on, lambda merge, _: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses)
             )
+        source = MergeSource(data)
         return merge_builder.Merge(
-            on, lambda merge, progress: self._merged(arrow_stream(data), merge.on, merge.clauses, progress=progress)
+            on, lambda merge, progress: self._merged(source.stream(), merge.on, merge.clauses, progress=progress)
         )
 
     def upsert(self, data: Any, on: Sequence[str] | str, *, progress: operations.Progress | None = None) -> Result:
@@ -265,7 +266,8 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         seconds = world().monotonic() - start
         chosen = Options.resolve(options, None, snapshot.head.properties)
         check_index_options(options or {}, chosen, snapshot.head)
-        given = scan_request.ScanArguments(row_filter, selected_fields, now, limit, order_by, keys)
+        pinned = self._pinned or bool(at)
+        given = scan_request.ScanArguments(row_filter, selected_fields, now, limit, order_by, keys, pinned)
         scan = scan_request.make_scan(self._store, snapshot, schema, given, chosen, (*cost, seconds))
         check_fence(snapshot, scan.reader, Schema(()), [*scan.conjuncts, *(by.column for by in scan.order)])
         return scan
@@ -370,17 +372,17 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
     def _by_spark(self, verb: str, data: Any, **arguments: Any) -> Result:
         self._writable()
         if verb not in {"append", "overwrite"}:
-            self._settled()
+            arguments["latest"] = self._settled
         result = spark_dispatch.run_on_spark(verb, self, data, **arguments)
         self.refresh() if self._schema is None else self._latest()
         return result
 
-    def _conjuncts(self, snapshot: Snapshot, row_filter: RowFilter, options: Options) -> tuple[Expr, ...]:
+    def bind_filter(self, snapshot: Snapshot, row_filter: RowFilter, options: Options) -> tuple[Expr, ...]:
         """Resolve a filter under this object's schema.
 
         Raises ``SchemaFenced`` if a named column has been replaced.
         """
-        held = self._schema or Schema(())
+        held = self._schema or snapshot.schema or Schema(())
         found = null_tests_as_now(scan_request.parse_filter(row_filter, held, options)[0], snapshot.schema or held)
         check_fence(snapshot, held, Schema(()), found)
         return found

@@ -127,7 +127,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         return LocalTable(
             self.bridge,
             full,
-            (store.url, snapshot.head.table_id, snapshot.version),
+            snapshot.identity,
             lambda: metadata_tables.table(store, snapshot, kind.lower()),
         )
 

@@ -54,7 +54,7 @@ class ChangeFeedTable:
         return self.bridge.implement([_CATALOG + "SupportsRead"], self)
 
     def _value(self) -> tuple[object, ...]:
-        return self.store, self.last.head.table_id, self.first, self.last.version, self.form
+        return self.store, self.first, *self.last.identity, self.form
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ChangeFeedTable) and self._value() == other._value()

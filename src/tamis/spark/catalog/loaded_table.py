@@ -126,11 +126,12 @@ class LoadedTable(Indexed):
 
         Spark compares hundreds of pairs of tables to plan a query of ten.
         """
-        _, table_id, version = self._value()
-        return None if self.store.options else f"table\0{self.store.url}\0{table_id}\0{version}"
+        if self.store.options:
+            return None
+        return "\0".join(["table", self.store.url, *map(str, self._value()[1:])])
 
     def _value(self) -> tuple[object, ...]:
-        return self.store, self.snapshot.head.table_id, self.snapshot.version
+        return self.store, *self.snapshot.identity
 
     def __str__(self) -> str:
         return self.name()

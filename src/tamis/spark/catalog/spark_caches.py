@@ -56,5 +56,5 @@ def _recache(bridge: Bridge, store: Store) -> None:
 
 def _is_over(target: Any, store: Store) -> bool:
     """Whether a cached relation reads the table in ``store``; metadata tables and feeds have no store."""
-    place = getattr(target, "store", None)
-    return place is not None and bool(place.url == store.url)
+    cached = getattr(target, "store", None)
+    return cached is not None and bool(cached.real_place == store.real_place)

@@ -27,30 +27,34 @@ _watched: weakref.WeakSet[Any] = weakref.WeakSet()
 """The Spark contexts whose jobs end at the first task that lacks a package."""
 
 
-def executor_function(spark: Any, function: Callable[..., Any]) -> ExecutorFunction:
-    """``function`` for the executors of the session ``spark``, which may be one of Spark Connect."""
-    return (
-        ExecutorFunction(function)
-        if is_connect(spark)
-        else executor_function_by(bridge_of(spark), spark.sparkContext, function)
-    )
+def executor_function(spark: Any, function: Callable[..., Any], name: str | None = None) -> ExecutorFunction:
+    """``function`` for the executors of the session ``spark``, which may be one of Spark Connect.
+
+    ``name`` is what Spark's plans call it.
+    """
+    if is_connect(spark):
+        return ExecutorFunction(function, name)
+    return executor_function_by(bridge_of(spark), spark.sparkContext, function, name)
 
 
-def executor_function_by(owner: Bridge, context: Any, function: Callable[..., Any]) -> ExecutorFunction:
+def executor_function_by(
+    owner: Bridge, context: Any, function: Callable[..., Any], name: str | None = None
+) -> ExecutorFunction:
     """``function`` for the executors of a ``SparkContext`` in the JVM of ``owner``."""
     choose_python(context, wait=True)
     tries_once = is_local(context.master) and "," not in context.master  # local[2,4] tries a task four times
     if not tries_once and context not in _watched:
         owner.helper("ExecutorFailures").watch(context._jsc.sc())
         _watched.add(context)
-    return ExecutorFunction(function)
+    return ExecutorFunction(function, name)
 
 
 class ExecutorFunction:
     """A function that is pickled with a check of the packages of the process that unpickles it."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
         self._function = function
+        self.__name__ = name or type(self).__name__
 
     def __call__(self, *arguments: Any) -> Any:
         return self._function(*arguments)

@@ -78,7 +78,7 @@ def key_spread(plan: Plan, snapshot: Snapshot, column: Field) -> float:
 
     It is about the share of the parts that one key leaves. 0 if unknown.
     """
-    key = snapshot.store.url, snapshot.head.table_id, snapshot.version, column.id
+    key = *snapshot.identity, column.id
     found = _spreads.get(key)
     if found is None:
         found = _measured(plan, snapshot, column)

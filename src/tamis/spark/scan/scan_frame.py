@@ -21,6 +21,8 @@ from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_
 from tamis.spark.jvm_bridge.spark_types import to_python_spark
 from tamis.spark.scan.scan_metrics import Planned, metrics_ledger, scan_id
 
+FRAME_NAME = "tamis_scan"
+"""How the name of a DataFrame's function begins; ``TableReads.java`` knows it, too."""
 _SIZES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
 
 
@@ -45,10 +47,20 @@ def to_spark(scan: Scan, spark: Any) -> Any:
     plan = _ready(scan)
     tasks = Cut(plan, _sizes(spark)).tasks()
     schema = StructType.fromJson(json.loads(to_python_spark(plan.spec.schema)))
-    read = executor_function(spark, _reader(plan, spark, len(tasks)))
+    read = executor_function(spark, _reader(plan, spark, len(tasks)), frame_name(scan))
     frame = ordered_tasks(spark, [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks])
     rows = frame.mapInArrow(read, schema)
     return rows if scan.limit is None else rows.limit(scan.limit)
+
+
+def frame_name(scan: Scan) -> str | None:
+    """Return the name under which Spark's plans show the DataFrame's function; None if a version was asked for.
+
+    ``own_reads`` finds by it what the DataFrame reads, in whichever query it is.
+    """
+    if scan.pinned:
+        return None
+    return f"{FRAME_NAME} {scan.snapshot.head.table_id} {scan.version} {scan.store.real_place}"
 
 
 def ordered_tasks(spark: Any, payloads: Sequence[bytes]) -> Any:

@@ -137,7 +137,7 @@ class Scan:
         self.filters = filters
         self.audited: Plan | None = None
         """The plan with the audit's sample if Spark's reader reads: ``_audit`` checks it separately."""
-        table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
+        table = source.snapshot.identity
         kind = self.options, self.positions, self.metadata, self.pushed, self.keyed, self.sizes.steady
         self._key = (*table, self.selected, filters.conjuncts, *kind)
         self.java_identity: str | None = None
@@ -242,7 +242,7 @@ class Scan:
         return isinstance(other, Scan) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key[:3])
+        return hash(self._key[:4])
 
     def __str__(self) -> str:
         return self.description()

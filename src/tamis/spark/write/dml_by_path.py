@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -27,6 +27,8 @@ from tamis.storage.commit_log import Snapshot
 
 CATALOG = "tamis_held"
 _WHEN = {MATCHED: "WHEN MATCHED", NOT_MATCHED: "WHEN NOT MATCHED", BY_SOURCE: "WHEN NOT MATCHED BY SOURCE"}
+Latest = Callable[[], Snapshot]
+"""Loads the newest version, and raises if a name that the table object holds now refers to another column."""
 _numbers = itertools.count()
 _registering = threading.Lock()
 
@@ -56,18 +58,26 @@ class StatementCatalog:
         return CATALOG
 
 
-def delete(table: Any, spark: Any, row_filter: str | Expr | None = None) -> Result:
+def delete(table: Any, spark: Any, row_filter: str | Expr | None = None, *, latest: Latest) -> Result:
     """``table.delete(row_filter, spark=spark)``."""
-    return _run(table, spark, lambda name: f"DELETE FROM {name}{_where(row_filter)}")
+    return _run(table, spark, latest, lambda name: f"DELETE FROM {name}{_where(row_filter)}")
 
 
-def update(table: Any, spark: Any, values: Mapping[str, str], row_filter: str | Expr | None = None) -> Result:
+def update(
+    table: Any, spark: Any, values: Mapping[str, str], row_filter: str | Expr | None = None, *, latest: Latest
+) -> Result:
     """``table.update(values, row_filter, spark=spark)``."""
-    return _run(table, spark, lambda name: f"UPDATE {name} SET {_assignments(values)}{_where(row_filter)}")
+    return _run(table, spark, latest, lambda name: f"UPDATE {name} SET {_assignments(values)}{_where(row_filter)}")
 
 
 def merge(
-    table: Any, df: Any, on: str, clauses: Sequence[MergeClause], keys: Mapping[str, str] | None = None
+    table: Any,
+    df: Any,
+    on: str,
+    clauses: Sequence[MergeClause],
+    keys: Mapping[str, str] | None = None,
+    *,
+    latest: Latest,
 ) -> Result:
     """``table.merge(df, on)…execute()``, or ``table.upsert(df, on)`` with the SQL of its keys by name.
 
@@ -88,6 +98,7 @@ def merge(
         return _run(
             table,
             df.sparkSession,
+            latest,
             lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {when(clauses)}",
         )
     finally:
@@ -102,10 +113,11 @@ def _check_unique(spark: Any, view: str, keys: Mapping[str, str]) -> None:
         raise duplicate_keys(keys)
 
 
-def _run(table: Any, spark: Any, statement: Any) -> Result:
-    """Run the statement on the newest version; repeat it after a conflict with another commit.
+def _run(table: Any, spark: Any, latest: Latest, statement: Callable[[str], str]) -> Result:
+    """Run the statement on the version that ``latest`` loads; repeat it after a conflict with another commit.
 
-    Raises our own errors unchanged, and Spark's.
+    Each attempt needs the check of ``latest``: a name of the statement may refer to another column by then. Raises our
+    own errors unchanged, and Spark's.
     """
     if not hasattr(spark, "_jsparkSession"):
         raise no_session(spark)
@@ -121,7 +133,7 @@ def _run(table: Any, spark: Any, statement: Any) -> Result:
                 raise
             return snapshot, target.result or Result(snapshot.version)
 
-    return retry_conflicts(lambda: table.refresh().snapshot, run)[1]
+    return retry_conflicts(latest, run)[1]
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from tamis.spark.jvm_bridge.session_checks import check_version, is_connect
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.write.insert import insert_rows
 from tamis.spark.write.session_frames import write_switches
-from tamis.storage.commit_log import Operation
-from tamis.table.scan_request import parse_filter
+from tamis.storage.commit_log import Operation, Snapshot
 
 
 def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
@@ -27,7 +26,7 @@ def append(table: Any, df: Any, operation: Operation | None = None, *, merge_sch
     _check_session(df)
     if merge_schema:
         table.merge_columns(from_spark(df._jdf.schema().json()))
-    return _statement(table, df, None, operation)
+    return _statement(table, df, table.write_snapshot(df.columns), None, operation)
 
 
 def overwrite(
@@ -40,28 +39,31 @@ def overwrite(
 ) -> Result:
     """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go.
 
-    New rows that it does not match are refused unless allowed.
+    The filter names columns as ``table`` does, which may be older names. New rows that it does not match are refused
+    unless allowed.
     """
     _check_session(df)
     if merge_schema:
         table.merge_columns(from_spark(df._jdf.schema().json()))
+    start = table.write_snapshot(df.columns)
     if row_filter is None:
-        return _statement(table, df, (TRUE,))
-    head = table.snapshot.head
-    options = write_switches(df.sparkSession, bridge_of(df.sparkSession), {}, head)
-    found = parse_filter(row_filter, head.schema, options)[0]
-    return _statement(table, df, tuple(c for part in found for c in conjuncts_of(part)), allow_outside=allow_outside)
+        return _statement(table, df, start, (TRUE,))
+    options = write_switches(df.sparkSession, bridge_of(df.sparkSession), {}, start.head)
+    found = table.bind_filter(start, row_filter, options)
+    replaced = tuple(c for part in found for c in conjuncts_of(part))
+    return _statement(table, df, start, replaced, allow_outside=allow_outside)
 
 
 def _statement(
     table: Any,
     df: Any,
+    start: Snapshot,
     replaced: tuple[Expr, ...] | None,
     operation: Operation | None = None,
     *,
     allow_outside: bool = False,
 ) -> Result:
-    handle = SparkTable.held(bridge_of(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
+    handle = SparkTable.held(bridge_of(df.sparkSession), table.store, start, df)
     handle.operation = operation or handle.operation
     return insert_rows(handle, df, replaced, allow_outside=allow_outside)
 

@@ -19,6 +19,7 @@ from tamis.engine.scan import Options
 from tamis.errors import Conflict
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.scan.scan_frame import FRAME_NAME
 from tamis.spark.scan.spark_scan import Scan
 from tamis.storage.commit_log import ReadSet, Snapshot
 from tamis.storage.commit_log.commit_objects import read_commits
@@ -34,17 +35,42 @@ class OwnReads:
     """The bound filter of ``reads``; None: all rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class FrameRead:
+    """A DataFrame of an embedded scan (``Scan.to_spark``) in a query, by the name of its function."""
+
+    table_id: str
+    version: int
+    real_place: str
+
+    @staticmethod
+    def of_name(name: str) -> FrameRead | None:
+        """Return what ``scan_frame.frame_name`` has named, or None."""
+        if not name.startswith(f"{FRAME_NAME} "):
+            return None
+        _, table_id, version, real_place = name.split(" ", 3)
+        return FrameRead(table_id, int(version), real_place)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadsBeside:
+    """What a row change reads of its table beside the target: scans, and whether there are DataFrames of others."""
+
+    scans: list[Scan]
+    frames: bool
+
+
 def find_own_reads(df: Any, table: LoadedTable, options: Options) -> OwnReads | None:
     """Return what the query of ``df`` reads of ``table``; None for a query that does not read it.
 
     Raises ``Conflict`` as ``check_own_reads`` does.
     """
-    tables = _own_tables(df, table.bridge, table.store, table.snapshot)
-    if not tables:
+    tables, frames = _own_tables(df, table.bridge, table.store, table.snapshot)
+    if not tables and not frames:
         return None
-    scans = own_scans(df, table.bridge, table.store, table.snapshot)
-    _check_versions(_versions_of(tables, scans), table.store, table.snapshot)
-    conjuncts = scans[0].filters.conjuncts if len(scans) == 1 and len(tables) == 1 else ()
+    scans = own_scans(df, table.bridge, table.store, table.snapshot)[0]
+    _check_versions(_versions_of(tables, scans, frames), table.store, table.snapshot)
+    conjuncts = scans[0].filters.conjuncts if len(scans) == 1 and len(tables) == 1 and not frames else ()
     return OwnReads(read_set(conjuncts, options), conjuncts or None)
 
 
@@ -52,35 +78,37 @@ def check_own_reads(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -
     """Raise ``Conflict`` if ``df`` reads rows of the table in ``store`` that are older than ``snapshot``.
 
     Spark reads those that it has cached, and before 4.3 those that the table had when the DataFrame was made.
+    DataFrames of embedded scans always read the version of their scan.
     """
-    tables = _own_tables(df, bridge, store, snapshot)
-    scans = own_scans(df, bridge, store, snapshot) if tables else []
-    _check_versions(_versions_of(tables, scans), store, snapshot)
+    tables, frames = _own_tables(df, bridge, store, snapshot)
+    scans = own_scans(df, bridge, store, snapshot)[0] if tables else []
+    _check_versions(_versions_of(tables, scans, frames), store, snapshot)
 
 
-def read_beside(df: Any, table: LoadedTable, targets: Sequence[Scan]) -> list[Scan]:
-    """Return scans of ``table`` in a row change that do not find its rows: those of subqueries, and of the source.
+def read_beside(df: Any, table: LoadedTable, targets: Sequence[Scan]) -> ReadsBeside:
+    """Return what a row change reads of ``table`` without finding its rows by it: in subqueries, and in the source.
 
     Raises ``Conflict`` as ``check_own_reads`` does.
     """
     known = {scan.java_key for scan in targets}
-    scans = own_scans(df, table.bridge, table.store, table.snapshot)
+    scans, frames = own_scans(df, table.bridge, table.store, table.snapshot)
     found = [one for one in scans if one.java_key not in known]
     # A commit that lands while Spark analyzes a statement can be in the table of a subquery, and not in the target.
-    read = _versions_of([], found)
+    read = _versions_of([], found, frames)
     _check_versions(read, table.store, table.snapshot, max(read, default=0))
-    return found
+    return ReadsBeside(found, bool(frames))
 
 
-def own_scans(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> list[Scan]:
+def own_scans(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> tuple[list[Scan], list[FrameRead]]:
     """Return the scans of the table in the optimized plan of ``df``, in its subqueries, and in what it has cached."""
-    scans = [bridge.target_of_key(key) for key in bridge.helper("TableReads").scans(df._jdf)]
+    keys = list(bridge.helper("TableReads").scans(df._jdf))
+    scans = [bridge.target_of_key(key) for key in keys]
     ours = [one for one in scans if isinstance(one, Scan) and not one.source.pinned]
-    return [one for one in ours if _is_same(one.source, store, snapshot)]
+    return [one for one in ours if _is_same(one.source, store, snapshot)], _own_frames(keys, store, snapshot)
 
 
-def _own_tables(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> list[LoadedTable]:
-    """Return the table, at each version at which ``df`` will read it."""
+def _own_tables(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> tuple[list[LoadedTable], list[FrameRead]]:
+    """Return the table at each version at which ``df`` will read it, and the DataFrames of embedded scans of it."""
     helper = bridge.helper("TableReads")
 
     def own(keys: Iterable[str]) -> list[LoadedTable]:
@@ -88,17 +116,28 @@ def _own_tables(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> li
         loaded = [one for one in found if isinstance(one, LoadedTable) and not one.pinned]
         return [one for one in loaded if _is_same(one, store, snapshot)]
 
+    analyzed = list(helper.tables(df._jdf))
     # Spark loads all tables of the plan to tell, which most statements need not wait for
-    return own(helper.tablesToRead(df._jdf)) if own(helper.tables(df._jdf)) else []
+    tables = own(helper.tablesToRead(df._jdf)) if own(analyzed) else []
+    return tables, _own_frames(analyzed, store, snapshot)
+
+
+def _own_frames(keys: Iterable[str], store: Store, snapshot: Snapshot) -> list[FrameRead]:
+    wanted = snapshot.head.table_id, store.real_place
+    found = (FrameRead.of_name(key) for key in keys)
+    return [one for one in found if one is not None and (one.table_id, one.real_place) == wanted]
 
 
 def _is_same(read: Any, store: Store, snapshot: Snapshot) -> bool:
     """Whether what is read, a table or the source of a scan, is the table, in any version."""
-    return bool((read.store.url, read.snapshot.head.table_id) == (store.url, snapshot.head.table_id))
+    if read.snapshot.head.table_id != snapshot.head.table_id:
+        return False
+    return bool(read.store.real_place == store.real_place)
 
 
-def _versions_of(tables: Sequence[LoadedTable], scans: Sequence[Scan]) -> list[int]:
-    return [one.snapshot.version for one in tables] + [one.source.snapshot.version for one in scans]
+def _versions_of(tables: Sequence[LoadedTable], scans: Sequence[Scan], frames: Sequence[FrameRead]) -> list[int]:
+    of_tables = [one.snapshot.version for one in tables]
+    return of_tables + [one.source.snapshot.version for one in scans] + [one.version for one in frames]
 
 
 def _check_versions(read: Sequence[int], store: Store, snapshot: Snapshot, newest: int = 0) -> None:

@@ -60,12 +60,13 @@ def collect_changes(df: Any, table: Any, verb: str, options: Options) -> task.Ch
     return found
 
 
-def planned_change(verb: str, scans: list[Any], options: Options, *, exact: bool) -> RowChange:
+def planned_change(verb: str, scans: list[Any], options: Options, *, exact: bool, reads_all: bool = False) -> RowChange:
     """Return the change that a statement is about to make to the rows that ``scans`` read.
 
     ``exact``: of the rows read, the statement depends only on those that it removes (``Proposal.exact``).
+    ``reads_all``: it may depend on any row, beside the scans.
     """
-    conjuncts = scans[0].filters.conjuncts if len(scans) == 1 else ()
+    conjuncts = scans[0].filters.conjuncts if len(scans) == 1 and not reads_all else ()
     change = RowChange(verb, read_set(conjuncts, options), conjuncts or None, exact=exact)
     change.read = sum(len(scan.plan.parts) for scan in scans)
     change.bytes_read = sum(scan.bytes_read for scan in scans)

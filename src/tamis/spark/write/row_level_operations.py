@@ -167,7 +167,8 @@ class ChangeWrite(ChangeWriteBuilder):
             found = collect_narrowed(df, table, change.scans[0], collect)
         else:
             found = collect(df)
-        row_change = planned_change(change.verb, [*change.scans, *beside], options, exact=exact)
+        scans = [*change.scans, *beside.scans]
+        row_change = planned_change(change.verb, scans, options, exact=exact, reads_all=beside.frames)
         table.result = self.metrics.result = commit_changes(found, table, row_change, by_spark(df.sparkSession))
 
     def _collect(self, df: Any, options: Options) -> Changes:

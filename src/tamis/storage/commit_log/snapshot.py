@@ -175,6 +175,11 @@ class Snapshot:
             "live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers)
         )
 
+    @property
+    def identity(self) -> tuple[str, str, int, str]:
+        """What no other version shares, not even one of its number in a log that was put back from a backup."""
+        return self.store.url, self.commit.table_id, self.version, self.commit.operation_id
+
     def remembered(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int | None]) -> T:
         """Return the cached result of ``read``; a version of a table never changes.
 
@@ -183,7 +188,7 @@ class Snapshot:
         """
         if self._avoid:
             return read()
-        key = (self.store.url, self.commit.table_id, self.version, self.commit.operation_id, what)
+        key = (*self.identity, what)
         found: T | None = CACHE.get(key)
         if found is None:
             found = read()

@@ -61,6 +61,11 @@ class Location:
         return self.scheme not in {"file", "memory"}
 
     @property
+    def real_place(self) -> str:
+        """The URL without symbolic links: two URLs of one local folder have one real place."""
+        return str(Path(self.path).resolve()) if self.scheme == "file" else self.url
+
+    @property
     def url(self) -> str:
         if self.scheme == "file":
             return self.path

@@ -2,6 +2,8 @@ package tamis;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.PythonUDF;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -17,7 +19,8 @@ import scala.collection.immutable.Seq;
 /**
  * Finds the Tamis tables that a query reads, in subqueries, too, and the scans by which it reads them.
  *
- * Takes a Dataset; gives keys of our objects (Handler.keyOf). Used by spark/write/own_reads.py.
+ * Takes a Dataset; gives keys of our objects (Handler.keyOf), and the names of the functions by which DataFrames of
+ * embedded scans read (scan_frame.py), which no node of ours shows. Used by spark/write/own_reads.py.
  */
 public final class TableReads {
     /** Returns the keys of the tables in the plan as it was analyzed. */
@@ -49,6 +52,7 @@ public final class TableReads {
     }
 
     private static void collect(LogicalPlan plan, boolean scans, List out) {
+        functions(plan, out);
         if (!scans && plan instanceof DataSourceV2Relation) add(((DataSourceV2Relation) plan).productElement(0), out);  // table() is ambiguous to Janino
         if (scans && plan instanceof DataSourceV2ScanRelation) add(((DataSourceV2ScanRelation) plan).scan(), out);
         if (scans && plan instanceof InMemoryRelation) cached(((InMemoryRelation) plan).cacheBuilder().cachedPlan(), out);
@@ -66,11 +70,20 @@ public final class TableReads {
             cached(((QueryStageExec) plan).plan(), out);
             return;
         }
+        functions(plan, out);
         if (plan instanceof InMemoryTableScanExec) cached(((InMemoryTableScanExec) plan).relation().cacheBuilder().cachedPlan(), out);
         if (plan instanceof DataSourceV2ScanExecBase) add(((DataSourceV2ScanExecBase) plan).scan(), out);
         for (int i = 0; i < plan.children().size(); i++) cached((SparkPlan) plan.children().apply(i), out);
         Seq inside = plan.subqueries();
         for (int i = 0; i < inside.size(); i++) cached((SparkPlan) inside.apply(i), out);
+    }
+
+    private static void functions(QueryPlan plan, List out) {
+        Seq expressions = plan.expressions();
+        for (int i = 0; i < expressions.size(); i++) {
+            Object one = expressions.apply(i);
+            if (one instanceof PythonUDF && ((PythonUDF) one).name().startsWith("tamis_scan ")) out.add(((PythonUDF) one).name());
+        }
     }
 
     private static void add(Object object, List out) {
