@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tamis.core import expr
 from tamis.core.pruning import decide
-from tamis.core.types import FLOAT, INTEGER, LONG, STRING, Decimal, Field, Schema
+from tamis.core.types import BOOLEAN, FLOAT, INTEGER, LONG, STRING, Decimal, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tests.pruning.evidence_of import RowsEvidence
 
@@ -184,10 +184,59 @@ WIDE_LEGACY: dict[str, list[int]] = {
 """Filters over long decimals, with the ids of the rows that Spark finds with ANSI off; with ANSI on they fail."""
 
 
+MIXED_KINDS = {
+    "id": LONG,
+    "i": INTEGER,
+    "d": Decimal(3, 1),
+    "p": Decimal(10, 6),
+    "b": BOOLEAN,
+    "s": STRING,
+    "t": STRING,
+}
+MIXED_SCHEMA = Schema(tuple(Field(name, kind, id=i) for i, (name, kind) in enumerate(MIXED_KINDS.items(), 1)))
+MIXED_ROWS = pa.table(
+    {
+        "id": [0, 1, 2, 3, 4],
+        "i": [2, 3, 4, None, None],
+        "d": [D("2.0"), D("0.3"), D("4.0"), None, None],
+        "p": [D("1"), D("2.5"), D("3.000001"), None, None],
+        "b": [None, None, False, True, None],
+        "s": ["2.04", "0.33", "4", "0.36", None],
+        "t": ["true", "abc", "no", None, ""],
+    },
+    to_arrow_schema(MIXED_SCHEMA),
+)
+MIXED: dict[str, tuple[list[int], list[int]]] = {
+    "i IN (1.5, '2.04')": ([], []),
+    "i IN ('2.04', 1.5)": ([0], []),
+    "i IN (1.5, 2, '2.04')": ([0], [0]),
+    "i IN (id, 1.5, '2.04')": ([], []),
+    "i IN ('2.04', id, 1.5)": ([0], []),
+    "d IN (2, '2.04')": ([0], []),
+    "s IN (2, 2.0)": ([0], []),
+    "s IN (2.0, 2)": ([], []),
+    "s IN (2, 2.0, '7')": ([], []),
+    "s IN (2, 2.0, '2.04')": ([0], [0]),
+    "CASE WHEN b THEN 1 WHEN NOT b THEN 2.5 ELSE s END = 0.33": ([1], [1]),
+    "CASE WHEN b THEN s WHEN NOT b THEN 1 ELSE 2.5 END = 0.4": ([3], []),
+    "coalesce(i, d, s) = 0.36": ([3], [3]),
+    "coalesce(i, s, d) = 0.4": ([3], []),
+    "coalesce(d, s, i) = 0.36": ([3], [3]),
+    "p / 3Y = 0.33333333": ([], []),
+    "p / 3Y = 0.3333333333": ([0], [0]),
+    "p / -3Y = -0.3333333333": ([0], [0]),
+    "p / 3S = 0.33333333": ([0], [0]),
+    "p / 3 = 0.33333333": ([0], [0]),
+    "p IN (1Y, 2Y) OR p = 1Y": ([0], [0]),
+}
+"""Filters over numbers beside texts and TINYINT, with the ids of the rows that Spark finds, ANSI on and ANSI off."""
+
+
 def tables(ansi: bool) -> list[tuple[pa.Table, dict[str, list[int]]]]:
     """Return each table with its filters and the ids of the rows that Spark finds."""
-    floats, wide = ({text: ids[not ansi] for text, ids in some.items()} for some in (FLOATS, WIDE))
-    return [(ROWS, {**DECIMALS, **floats}), (WIDE_ROWS, wide if ansi else {**wide, **WIDE_LEGACY})]
+    floats, wide, mixed = ({text: ids[not ansi] for text, ids in some.items()} for some in (FLOATS, WIDE, MIXED))
+    longer = wide if ansi else {**wide, **WIDE_LEGACY}
+    return [(ROWS, {**DECIMALS, **floats}), (WIDE_ROWS, longer), (MIXED_ROWS, mixed)]
 
 
 def found(text: str, ansi: bool, schema: Schema = SCHEMA, rows: pa.Table = ROWS) -> list[int] | None:

@@ -9,7 +9,20 @@ from tamis.core import expr
 from tamis.core.expr.tree import Constructed
 from tamis.core.pruning import decide
 from tamis.core.types import INTEGER, LONG, STRING, Field, Schema, String
-from tests.expr.coercions import DECIMALS, FLOATS, ROWS, SCHEMA, WIDE, WIDE_LEGACY, WIDE_ROWS, WIDE_SCHEMA, found
+from tests.expr.coercions import (
+    DECIMALS,
+    FLOATS,
+    MIXED,
+    MIXED_ROWS,
+    MIXED_SCHEMA,
+    ROWS,
+    SCHEMA,
+    WIDE,
+    WIDE_LEGACY,
+    WIDE_ROWS,
+    WIDE_SCHEMA,
+    found,
+)
 from tests.expr.oracle import bound
 from tests.pruning.evidence_of import RowsEvidence
 
@@ -124,6 +137,13 @@ def test_long_decimals_are_rounded_wrapped_and_compared_as_in_spark(text: str, a
 @pytest.mark.parametrize("text", WIDE_LEGACY)
 def test_text_beside_a_decimal_without_places_takes_its_type_with_ansi_off(text: str) -> None:
     assert found(text, False, WIDE_SCHEMA, WIDE_ROWS) == WIDE_LEGACY[text]
+
+
+@pytest.mark.parametrize("text", MIXED)
+@pytest.mark.parametrize("ansi", [True, False])
+def test_a_text_between_numbers_and_a_tinyint_beside_a_decimal_have_the_types_of_spark(text: str, ansi: bool) -> None:
+    """With ANSI on, the types are folded in the order in which they are written."""
+    assert found(text, ansi, MIXED_SCHEMA, MIXED_ROWS) == MIXED[text][not ansi]
 
 
 @pytest.mark.parametrize("ansi", [True, False])

@@ -6,7 +6,9 @@ Source of the rules: Spark 4's ``AnsiTypeCoercion`` (and ``TypeCoercion`` where 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import groupby
 
 from tamis.core.expr.calls import make_call
 from tamis.core.expr.evaluate import cast_values, constant_value
@@ -36,6 +38,8 @@ from tamis.core.types import (
 )
 
 _DIGITS = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 20}
+_NARROWED = (SHORT, INTEGER, LONG)
+"""Types of which a literal beside a decimal has the precision of its digits; Spark leaves TINYINT out."""
 MAX_PRECISION = 38
 JAVA_CONTEXT_DIGITS = 34
 """Digits to which Spark rounds a decimal whose sign it changes: Scala's decimals have Java's DECIMAL128 as context."""
@@ -136,10 +140,15 @@ def _wider_than_text(other: DataType, mode: Mode, sides: bool) -> DataType | Non
     return other if is_instant(other) or other in {BOOLEAN, BINARY} else None
 
 
-def widest_type(types: list[DataType], mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
-    """``common_type`` over many, text first as Spark folds them."""
+def widest_type(types: Iterable[DataType], mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
+    """Return the ``common_type`` of many: folded in their order, and outside of ANSI texts first, as Spark does.
+
+    The order counts: an INT and a text are a BIGINT, which with a decimal is a decimal; a decimal and a text are a
+    DOUBLE.
+    """
+    ordered = sorted(types, key=lambda t: not is_text(t)) if mode is Mode.LEGACY else types
     out: DataType | None = NULL
-    for data_type in sorted(types, key=lambda t: not is_text(t)):
+    for data_type, _ in groupby(ordered):  # a long list mostly has one type
         out = common_type(out, data_type, mode, sides=sides) if out is not None else None
     return out
 
@@ -166,9 +175,10 @@ def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
 def narrowest_type(expr: Expr) -> DataType:
     """Return the type of ``expr`` as an operand of a comparison or of arithmetic with a decimal.
 
-    An integer literal has the precision of its own digits there. Elsewhere (COALESCE, CASE, IN …) it has its type's.
+    An integer literal has the precision of its own digits there, but a TINYINT has that of its type. Elsewhere
+    (COALESCE, CASE, IN …) each has that of its type.
     """
-    if isinstance(expr, Literal) and expr.narrows and expr.type in INTEGRAL and expr.value is not None:
+    if isinstance(expr, Literal) and expr.narrows and expr.type in _NARROWED and expr.value is not None:
         return Decimal(max(1, len(str(abs(expr.value)))), 0)
     return expr.type
 

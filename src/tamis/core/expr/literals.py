@@ -240,10 +240,10 @@ def _list_type(value: Expr, options: list[Expr], mode: Mode) -> DataType | None:
     Beside a decimal, integer literals have the digits of their type, which can round the value. They have only their
     own digits if the scale stays the same: no outcome differs, and the value's own type is often wide enough.
     """
-    target = widest_type([value.type, *{o.type for o in options}], mode)
+    target = widest_type([value.type, *(o.type for o in options)], mode)
     if not isinstance(target, Decimal):
         return target
-    narrow = widest_type([value.type, *{narrowest_type(o) for o in options}], mode)
+    narrow = widest_type([value.type, *(narrowest_type(o) for o in options)], mode)
     return narrow if isinstance(narrow, Decimal) and narrow.scale == target.scale else target
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tamis.core.expr.binding.bind_base import BinderBase
 from tamis.core.expr.binding.char_padding import is_char, unsure_padding
-from tamis.core.expr.coerce import beyond_longs, fold_cast
+from tamis.core.expr.coerce import beyond_longs, fold_cast, implicit_cast
 from tamis.core.expr.literal_lists import Constants
 from tamis.core.expr.literals import array_of, list_of
 from tamis.core.expr.syntax.nodes import Cast, Node, Predicate, Query, Values
@@ -67,8 +67,7 @@ class BinderOfPredicates(BinderBase):
             return self.unknown(node)
         if not self.varies(node.value, *node.others):
             value, *options = self._even_list(value, options)
-        array = list_of(value, options, self.mode, self.zone)
-        return self.call("in", value, *((array,) if array is not None else options), data_type=BOOLEAN)
+        return self._among(value, options)
 
     def _in_constants(self, value: Expr, constants: Constants) -> Expr:
         """Bind IN over a list that was read as one array."""
@@ -76,8 +75,14 @@ class BinderOfPredicates(BinderBase):
         if array is not None:
             return self.call("in", value, array, data_type=BOOLEAN)
         value, *options = self._even_list(value, constants.literals())
+        return self._among(value, options)
+
+    def _among(self, value: Expr, options: list[Expr]) -> Expr:
+        """Return the IN; constants become one array, in the common type of them all, which is then the value's, too."""
         array = list_of(value, options, self.mode, self.zone)
-        return self.call("in", value, *((array,) if array is not None else options), data_type=BOOLEAN)
+        if array is None:
+            return self.call("in", value, *options, data_type=BOOLEAN)
+        return self.call("in", implicit_cast(value, array.type, self.mode, self.zone), array, data_type=BOOLEAN)
 
     def _even_list(self, value: Expr, options: Sequence[Expr]) -> list[Expr]:
         """Pad the list of IN, which must be all constants or all CHAR columns, beside a CHAR column."""
