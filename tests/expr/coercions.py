@@ -232,11 +232,20 @@ MIXED: dict[str, tuple[list[int], list[int]]] = {
 """Filters over numbers beside texts and TINYINT, with the ids of the rows that Spark finds, ANSI on and ANSI off."""
 
 
+MIXED_LEGACY: dict[str, list[int]] = {
+    "t IS TRUE": [0],
+    "t IS NOT TRUE": [1, 2, 3, 4],
+    "t IS FALSE": [2],
+    "t IS NOT FALSE": [0, 1, 3, 4],
+}
+"""Filters over texts as truth values, with the ids of the rows that Spark finds, ANSI off; else they fail."""
+
+
 def tables(ansi: bool) -> list[tuple[pa.Table, dict[str, list[int]]]]:
     """Return each table with its filters and the ids of the rows that Spark finds."""
     floats, wide, mixed = ({text: ids[not ansi] for text, ids in some.items()} for some in (FLOATS, WIDE, MIXED))
-    longer = wide if ansi else {**wide, **WIDE_LEGACY}
-    return [(ROWS, {**DECIMALS, **floats}), (WIDE_ROWS, longer), (MIXED_ROWS, mixed)]
+    legacy = ({}, {}) if ansi else (WIDE_LEGACY, MIXED_LEGACY)
+    return [(ROWS, {**DECIMALS, **floats}), (WIDE_ROWS, {**wide, **legacy[0]}), (MIXED_ROWS, {**mixed, **legacy[1]})]
 
 
 def found(text: str, ansi: bool, schema: Schema = SCHEMA, rows: pa.Table = ROWS) -> list[int] | None:

@@ -13,6 +13,7 @@ from tests.expr.coercions import (
     DECIMALS,
     FLOATS,
     MIXED,
+    MIXED_LEGACY,
     MIXED_ROWS,
     MIXED_SCHEMA,
     ROWS,
@@ -144,6 +145,20 @@ def test_text_beside_a_decimal_without_places_takes_its_type_with_ansi_off(text:
 def test_a_text_between_numbers_and_a_tinyint_beside_a_decimal_have_the_types_of_spark(text: str, ansi: bool) -> None:
     """With ANSI on, the types are folded in the order in which they are written."""
     assert found(text, ansi, MIXED_SCHEMA, MIXED_ROWS) == MIXED[text][not ansi]
+
+
+@pytest.mark.parametrize("text", MIXED_LEGACY)
+def test_a_text_that_is_no_truth_value_is_neither_true_nor_false_with_ansi_off(text: str) -> None:
+    assert found(text, False, MIXED_SCHEMA, MIXED_ROWS) == MIXED_LEGACY[text]
+    with pytest.raises(AssertionError, match="CAST_INVALID_INPUT"):
+        _without_failure(text)
+
+
+def _without_failure(text: str) -> None:
+    """Raise ``AssertionError`` if the filter fails with ANSI on."""
+    tree = expr.parse_predicate(text, MIXED_SCHEMA)
+    _, failed, error = expr.filter_mask([tree], {f.id: MIXED_ROWS.column(f.name) for f in MIXED_SCHEMA}, 5)
+    assert not failed.any(), error
 
 
 @pytest.mark.parametrize("ansi", [True, False])

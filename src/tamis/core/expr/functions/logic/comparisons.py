@@ -276,10 +276,10 @@ def _between(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
     return make_call("and", low, make_call("le", args[0], args[2], mode=mode, zone=zone, type=BOOLEAN))
 
 
-def truth_test(args: tuple[Expr, ...], value: bool) -> Expr:
-    """Build ``x IS TRUE`` or ``x IS FALSE``, which is never NULL."""
-    return make_call("null_safe_eq", args[0], TRUE if value else FALSE, type=BOOLEAN)
+def _truth_test(args: tuple[Expr, ...], value: Literal, mode: Mode, zone: str | None) -> Expr | None:
+    """Return ``x IS TRUE`` or ``x IS FALSE``, which is never NULL; None for other than one argument."""
+    return make_call("null_safe_eq", args[0], value, mode=mode, zone=zone, type=BOOLEAN) if len(args) == 1 else None
 
 
-declare_sugar("is_true")(lambda args, _mode, _zone: truth_test(args, True) if len(args) == 1 else None)
-declare_sugar("is_false")(lambda args, _mode, _zone: truth_test(args, False) if len(args) == 1 else None)
+declare_sugar("is_true")(lambda args, mode, zone: _truth_test(args, TRUE, mode, zone))
+declare_sugar("is_false")(lambda args, mode, zone: _truth_test(args, FALSE, mode, zone))
