@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.core import expr
+from tamis.core.expr.evaluate import constant_value
 from tamis.core.expr.tree import Constructed
 from tamis.core.pruning import decide
 from tamis.core.types import INTEGER, LONG, STRING, Field, Schema, String
@@ -159,6 +160,38 @@ def _without_failure(text: str) -> None:
     tree = expr.parse_predicate(text, MIXED_SCHEMA)
     _, failed, error = expr.filter_mask([tree], {f.id: MIXED_ROWS.column(f.name) for f in MIXED_SCHEMA}, 5)
     assert not failed.any(), error
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("trim('x', 'xabcx')", "abc"),
+        ("trim('xabcx', 'x')", ""),
+        ("ltrim('x', 'xabcx')", "abcx"),
+        ("rtrim('x', 'xabcx')", "xabc"),
+        ("btrim('xabcx', 'x')", "abc"),
+        ("trim(' a ')", "a"),
+        ("trim(BOTH 'x' FROM 'xabcx')", "abc"),
+    ],
+)
+def test_the_characters_that_trim_removes_come_first(text: str, value: str) -> None:
+    """These values are Spark's."""
+    assert constant_value(bound(text, "UTC")) == expr.Literal(STRING, value)
+
+
+@pytest.mark.parametrize("text", ["trim('b', string0)", "btrim(string0, 'b')", "trim(BOTH 'b' FROM string0)"])
+def test_a_text_without_characters_is_read_back_and_prunes(text: str) -> None:
+    tree = bound(text, "UTC")
+    assert expr.is_supported(tree)
+    assert bound(expr.to_sql(tree), "UTC") == tree == bound("btrim(string0, 'b')", "UTC")
+    schema = Schema((Field("string0", STRING, id=1),))
+    pieces = [pa.table({"string0": values}) for values in (["cb", "d"], ["x", "y"], ["b", "x"])]
+    found_ = decide([expr.parse_predicate(f"{text} = 'c'", schema)], RowsEvidence(schema, pieces), strict=True)
+    assert found_.none.tolist() == [False, True, False]
+
+
+def test_characters_of_a_column_are_left_to_spark() -> None:
+    assert not expr.is_supported(bound("trim(string0, 'x')", "UTC"))
 
 
 @pytest.mark.parametrize("ansi", [True, False])

@@ -95,10 +95,17 @@ def generated_columns(schema: Schema) -> tuple[GeneratedColumn, ...]:
 
 
 def derived_ids(schema: Schema, ids: frozenset[int]) -> frozenset[int]:
-    """Return the ids of the generated columns whose expressions read one of the columns ``ids``."""
+    """Return the ids of the generated columns whose expressions read one of the columns ``ids``.
+
+    There are none if one cannot be bound, as an older release may have made it: rows are read without such facts.
+    """
+    try:
+        columns = generated_columns(schema)
+    except TamisError:
+        return frozenset()
     return frozenset(
         generated.field.id
-        for generated in generated_columns(schema)
+        for generated in columns
         if any(not ids.isdisjoint(source.ids) for source in generated.sources)
     )
 

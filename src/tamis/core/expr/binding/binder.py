@@ -63,6 +63,8 @@ TRIED = {
     "try_make_timestamp_ltz": "make_timestamp",
     "try_make_timestamp_ntz": "make_timestamp_ntz",
 }
+_CHARACTERS_FIRST = frozenset({"trim", "ltrim", "rtrim"})
+"""Functions that take the characters before the text; ``btrim`` takes them behind it."""
 
 
 def _coerced_by_mode(args: list[Expr]) -> bool:
@@ -203,8 +205,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
             return self.unknown(node)
         if node.unit:
             args.insert(0, Literal(STRING, node.unit))
-        if found in {"ltrim", "rtrim"}:
-            args.reverse()  # the SQL functions take the characters first
+        if node.name[-1].lower() in _CHARACTERS_FIRST:
+            args.reverse()
         if found == "case":
             args = (
                 [self.predicate(args[0]), *args[1:], *([Literal(NULL, None)] if len(args) == 2 else [])]
