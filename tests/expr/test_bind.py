@@ -194,6 +194,24 @@ def test_characters_of_a_column_are_left_to_spark() -> None:
     assert not expr.is_supported(bound("trim(string0, 'x')", "UTC"))
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("try_add(string0, cast(string1 AS INT))", False),
+        ("try_divide(cast(string1 AS INT), string0)", False),
+        ("try_mod(NULL, cast(string1 AS INT))", False),
+        ("try_add(date0, cast(string1 AS INT))", False),
+        ("try_add(string0, integer0)", True),
+        ("try_add(integer0, cast(string1 AS INT))", True),
+        ("try_add(string0, try_cast(string1 AS INT))", True),
+        ("try_element_at(array(integer0, 5), cast(string1 AS INT))", False),
+    ],
+)
+def test_only_spark_tries_an_operand_that_fails_beside_other_than_numbers(text: str, read: bool) -> None:
+    """There, Spark's ``try_add`` is NULL where an operand fails; beside numbers, it fails."""
+    assert expr.is_supported(bound(text, "UTC")) is read
+
+
 @pytest.mark.parametrize("ansi", [True, False])
 @pytest.mark.parametrize(
     "text", ["greatest(t, 5) > 1", "least(k, '5') = 5", "greatest(k, NULL, '5') > 1", "least(t, m) > 1"]

@@ -43,6 +43,7 @@ from tamis.core.expr.syntax.nodes import (
     Unary,
 )
 from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque
+from tamis.core.expr.unsupported_rows import can_fail
 from tamis.core.types import BOOLEAN, FLOAT, NULL, STRING, YEAR_MONTH, Array, DayTimeInterval, Time
 
 _OPERATORS = {
@@ -63,8 +64,14 @@ TRIED = {
     "try_make_timestamp_ltz": "make_timestamp",
     "try_make_timestamp_ntz": "make_timestamp_ntz",
 }
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "remainder"})
 _CHARACTERS_FIRST = frozenset({"trim", "ltrim", "rtrim"})
 """Functions that take the characters before the text; ``btrim`` takes them behind it."""
+
+
+def _hides_errors(found: str, args: list[Expr]) -> bool:
+    """Return whether a ``try_add`` or its like is NULL where an operand fails: if not all are numbers."""
+    return found in _ARITHMETIC and not all(is_numeric(a.type) for a in args) and any(can_fail(a) for a in args)
 
 
 def _coerced_by_mode(args: list[Expr]) -> bool:
@@ -201,7 +208,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         if found == "null_safe_eq" and len(node.args) == 2:  # equal_null
             return self.ordered(found, *node.args)
         args = [self.bind(a) for a in node.args]
-        if mode is Mode.TRY and self.mode is Mode.LEGACY and _coerced_by_mode(args):
+        if mode is Mode.TRY and (_hides_errors(found, args) or (self.mode is Mode.LEGACY and _coerced_by_mode(args))):
             return self.unknown(node)
         if node.unit:
             args.insert(0, Literal(STRING, node.unit))
