@@ -93,6 +93,8 @@ class Function:
     catalyst: tuple[str, ...] = ()
     claims: Callable[[Call], tuple[Claim, ...]] | None = None
     partial: Callable[[Call], Partial] = lambda _: Partial.NEVER
+    raises: Callable[[Call], bool] = lambda _: False
+    """Whether it may be an error in every mode that the function has no result."""
     guard: Callable[[Call, Bounds], Mask] | None = None
     """Pieces for which the claims hold; elsewhere only ``limits`` do."""
     reliable: Callable[[Call, Bounds], Mask] | None = None
@@ -241,6 +243,12 @@ def special_cast(source: DataType) -> Callable[[Expr, DataType, Mode, str | None
 def function_entry(name: str) -> Function:
     """Return the entry of a canonical name. Raises ``KeyError``, because only ``call`` builds trees."""
     return _BY_NAME[name]
+
+
+def can_raise(call: Call) -> bool:
+    """Return whether a call can raise an error by itself, for some arguments."""
+    entry = function_entry(call.function)
+    return entry.partial(call) is not Partial.NEVER and (call.mode is not Mode.TRY or entry.raises(call))
 
 
 def all_entries() -> tuple[Function, ...]:

@@ -6,7 +6,7 @@ import re
 
 from tamis.core.expr import registry
 from tamis.core.expr.to_sql import short_sql
-from tamis.core.expr.tree import Call, Cause, Expr, Literal, Mode, Opaque
+from tamis.core.expr.tree import Call, Cause, Expr, Literal, Opaque
 from tamis.errors import InvalidInput
 
 _THROUGH_SPARK = "run this through Spark"
@@ -45,10 +45,7 @@ def can_fail(expr: Expr) -> bool:
 
 def _can_fail_by_itself(node: Expr) -> bool:
     if isinstance(node, Call):
-        return (
-            node.mode is not Mode.TRY
-            and registry.function_entry(node.function).partial(node) is not registry.Partial.NEVER
-        )
+        return registry.can_raise(node)
     return isinstance(node, Opaque) and not node.total
 
 

@@ -87,9 +87,9 @@ def _finished(
         lo, hi = choose_where(nan_in, no_bound(call.type), lo), choose_where(nan_in, no_bound(call.type), hi)
         bad = bad if partial is Partial.NEVER else bad | (any_ & nan_in)
     null = null | bad
-    if call.mode is Mode.ANSI:
+    if call.mode is Mode.ANSI or entry.raises(call):
         fail = fail | bad
-    elif call.mode is Mode.LEGACY and bad.any():
+    if call.mode is Mode.LEGACY and bad.any():
         lo, hi = choose_where(bad, no_bound(call.type), lo), choose_where(bad, no_bound(call.type), hi)
     lo, hi = _limited(entry, call, lo, hi)
     value = any_ if policy is NaN.ANYTHING else piece_intersection([a.value for a in args])

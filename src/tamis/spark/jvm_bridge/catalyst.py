@@ -21,7 +21,7 @@ from tamis.core import types as t
 from tamis.core.expr.coerce import is_text
 from tamis.core.expr.functions.nested.constructed import each_item, item_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
-from tamis.core.expr.registry import TOTAL_CLASSES, Partial
+from tamis.core.expr.registry import TOTAL_CLASSES, can_raise
 from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque, conjuncts_of
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
@@ -90,7 +90,7 @@ def _settled(tree: Expr) -> Expr:
 
 def _can_fail(node: Expr) -> bool:
     if isinstance(node, Call):
-        return node.mode is not Mode.TRY and expr.function_entry(node.function).partial(node) is not Partial.NEVER
+        return can_raise(node)
     return isinstance(node, Opaque)
 
 

@@ -15,6 +15,7 @@ from tamis.core.expr.arrow_values import (
     Evaluated,
     fit_decimal,
     full_length,
+    mask_union,
     mode_outcome,
     row_count,
     wide_decimal,
@@ -57,6 +58,20 @@ def operands(name: str, a: Expr, b: Expr, mode: Mode, zone: str | None) -> Signa
     return Signature((implicit_cast(a, first, mode, zone), implicit_cast(b, second, mode, zone)), result)
 
 
+_CONTEXT = decimal.Context(prec=MAX_PRECISION + 1, rounding=decimal.ROUND_DOWN)
+"""The context of Spark's decimals. What it cuts off products and quotients does not change how they are rounded."""
+_WITH_REST = frozenset({"div", "remainder", "pmod"})
+_IMPOSSIBLE = f"Division impossible: the whole quotient has more than {_CONTEXT.prec} digits."
+
+
+def may_be_impossible(call: Call) -> bool:
+    """Return whether a whole quotient of decimals may have so many digits that Spark fails, in every mode."""
+    if call.function not in _WITH_REST:
+        return False
+    a, b = (arg.type for arg in call.args)
+    return isinstance(a, Decimal) and isinstance(b, Decimal) and a.precision - a.scale + b.scale > _CONTEXT.prec
+
+
 def compute(call: Call, args: list[Datum]) -> Evaluated:
     """Compute in 76 digits (add, subtract, multiply), else value by value; round half up to the result."""
     n, target = row_count(args), call.type
@@ -79,22 +94,30 @@ def compute(call: Call, args: list[Datum]) -> Evaluated:
 
 def _decimal_slowly(call: Call, a: list[Any], b: list[Any], mode: Mode) -> Evaluated:
     out: list[Any] = []
-    bad = np.zeros(len(a), bool)
+    bad, impossible = np.zeros(len(a), bool), np.zeros(len(a), bool)
     error = f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {call.type}."
     with decimal.localcontext(decimal.Context(prec=200, rounding=decimal.ROUND_HALF_UP)):
         for row, (x, y) in enumerate(zip(a, b, strict=True)):
+            if x is None or y is None:
+                out.append(None)
+                continue
             zero = y == 0 and call.function not in {"add", "subtract", "multiply"}
-            value = None if x is None or y is None or zero else _divided(call, x, y)
-            bad[row] = value is None and x is not None and y is not None
-            if bad[row] and zero:
+            impossible[row] = not zero and call.function in _WITH_REST and _is_impossible(x / y)
+            value = None if zero or impossible[row] else _divided(call, x, y)
+            bad[row] = value is None and not impossible[row]
+            if zero:
                 error = "[DIVIDE_BY_ZERO] Division by zero."
             out.append(value)
-    return mode_outcome(
-        pa.array(out, to_arrow_type(call.type)),
-        bad,
-        mode,
-        error,
-    )
+    found = mode_outcome(pa.array(out, to_arrow_type(call.type)), bad, mode, error)
+    if not impossible.any():
+        return found
+    return Evaluated(found.values, mask_union(found.failed, impossible), found.error or _IMPOSSIBLE)
+
+
+def _is_impossible(quotient: decimal.Decimal) -> bool:
+    """Return whether the whole part of a quotient has digits behind those that Java computes."""
+    whole = quotient.to_integral_value(decimal.ROUND_DOWN)
+    return _CONTEXT.plus(whole) != whole
 
 
 def _divided(call: Call, x: decimal.Decimal, y: decimal.Decimal) -> decimal.Decimal | int | None:
