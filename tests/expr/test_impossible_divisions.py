@@ -97,6 +97,26 @@ def test_products_and_quotients_are_rounded_once() -> None:
         assert out.values.to_pylist() == [Decimal(value)], text
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "text", "value"),
+    [
+        ((37, 37), (38, 38), "x * y", "0.25"),
+        ((38, 37), (37, 37), "x * y", "0.25"),
+        ((37, 30), (38, 30), "x * y", "0.25"),
+        ((38, 38), (38, 38), "x * y", "0.25"),
+        ((38, 38), (38, 38), "cast(x AS DECIMAL(38,0))", "1"),
+        ((38, 38), (38, 38), "cast(-x AS DECIMAL(38,0))", "-1"),
+    ],
+)
+def test_results_of_which_the_limit_has_too_many_digits(
+    first: tuple[int, int], second: tuple[int, int], text: str, value: str
+) -> None:
+    schema = Schema((Field("x", DecimalType(*first), id=1), Field("y", DecimalType(*second), id=2)))
+    batch = {i: pa.array([Decimal("0.5")], f.type) for i, f in enumerate(to_arrow_schema(schema), 1)}
+    out = expr.evaluate(expr.parse_value(text, schema, zone="UTC", ansi=True), batch, 1)
+    assert out.values.to_pylist() == [Decimal(value)]
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("ansi", [True, False])
 def test_spark_fails_on_the_same_rows(spark: Any, tmp_path: Path, ansi: bool) -> None:

@@ -176,7 +176,10 @@ def fit_decimal(x: Datum, target: Decimal, mode: Mode, message: str) -> Evaluate
     """Round a wide decimal half up to the target's scale; one with too many digits fails or is NULL."""
     if x.type.scale > target.scale:
         x = pc.round(x, ndigits=target.scale, round_mode="half_towards_infinity")
-    limit = pa.scalar(decimal.Decimal(10 ** (target.precision - target.scale)), pa.decimal256(76, x.type.scale))
+    whole = target.precision - target.scale
+    if whole + x.type.scale >= 76:  # the limit is beyond all wide decimals of this scale
+        return Evaluated(x.cast(to_arrow_type(target)))
+    limit = pa.scalar(decimal.Decimal(10**whole), pa.decimal256(76, x.type.scale))
     bad = np.asarray(pc.greater_equal(pc.abs(x), limit).fill_null(False).to_numpy(zero_copy_only=False))
     return mode_outcome(null_where(x, bad).cast(to_arrow_type(target)), bad, mode, message)
 
