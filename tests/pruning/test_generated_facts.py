@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
@@ -16,8 +17,21 @@ from tamis.core import expr
 from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.pruning import decide
 from tamis.core.pruning.implied_conjuncts import implied_conjuncts
-from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, Decimal, Field, Generation, Schema, Struct
-from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    Decimal,
+    Field,
+    Generation,
+    Schema,
+    Struct,
+)
+from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tamis.engine.part_writer import conform_batches
 from tests.pruning.evidence_of import RowsEvidence
 from tests.pruning.trees import SCHEMA, leaf, piece, tree
@@ -206,12 +220,46 @@ def test_an_expression_that_case_tables_decide_is_not_taken_for_the_column() -> 
     assert decide([expr.parse_predicate("x = 'a'", schema)], evidence, strict=True).none.tolist() == [False, True]
 
 
-@pytest.mark.parametrize(("digits", "portable"), [(34, True), (35, False)])
+@pytest.mark.parametrize(("digits", "certain"), [(34, True), (35, False)])
 @pytest.mark.parametrize("expression", ["-x", "abs(x)", "round(-x, 0)"])
-def test_the_sign_of_a_long_decimal_is_not_taken_for_the_column(expression: str, digits: int, portable: bool) -> None:
+def test_the_sign_of_a_long_decimal_is_not_taken_for_the_column(expression: str, digits: int, certain: bool) -> None:
     """Older releases stored it exactly, and Spark rounds it."""
     schema = _table(expression, Decimal(38, 0), Decimal(digits, 0))
-    assert generated_columns(schema)[0].portable is portable
+    assert generated_columns(schema)[0].certain is certain
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "source", "certain"),
+    [
+        ("x % CAST(1 AS DECIMAL(38,1))", Decimal(38, 1), Decimal(38, 0), True),
+        ("x % CAST(1 AS DECIMAL(38,2))", Decimal(38, 2), Decimal(38, 0), False),
+        ("x div CAST(1 AS DECIMAL(38,2))", LONG, Decimal(38, 0), False),
+        ("x / 3Y", Decimal(14, 10), Decimal(10, 6), False),
+        ("x / 3", Decimal(12, 8), Decimal(10, 6), True),
+        ("x / 365", Decimal(14, 10), Decimal(10, 6), True),
+        ("coalesce(1, 2.5, x)", DOUBLE, STRING, False),
+        ("cast(x AS DOUBLE)", DOUBLE, STRING, True),
+        ("x IN ('a', 'b')", BOOLEAN, STRING, True),
+        ("cast(x AS INT)", INTEGER, Decimal(38, 18), False),
+    ],
+)
+def test_what_older_releases_computed_otherwise_is_not_taken_for_the_column(
+    expression: str, kind: Any, source: Any, certain: bool
+) -> None:
+    assert generated_columns(_table(expression, kind, source))[0].certain is certain
+
+
+def test_a_value_of_an_older_release_hides_no_row() -> None:
+    """Spark rounds the negative of this number to 34 digits; it was stored with all of them."""
+    number = decimal.Decimal("12345678901234567890123456789012345678")
+    schema = _table("-x", Decimal(38, 0), Decimal(38, 0))
+    old = pa.table({"x": [number], "own": [-number]}, to_arrow_schema(schema))
+    evidence = DerivedEvidence(schema, [old], columns=list(generated_columns(schema)))
+    equal = expr.parse_predicate(f"x = {number}", schema)
+    assert not decide([equal], evidence, strict=True).none.any()
+    assert implied_conjuncts([equal], schema, (0, 0)) == ()
+    other = expr.parse_predicate("x = 5", schema)
+    assert decide([other], evidence, strict=True).none.all()
 
 
 def test_what_may_be_null_is_not_implied_to_be_within_bounds() -> None:

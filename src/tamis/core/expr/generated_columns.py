@@ -2,7 +2,7 @@
 
 Invariant: in every row of a part that was written under a schema with a generated column, the stored value is the
 value of its expression on that row, in the stored time zone and mode; it may be cut only if the column is not
-``exact``. Writers compute it (the writer feature
+``exact``, and differ where an older release computed it otherwise (``certain``). Writers compute it (the writer feature
 ``generated-columns`` keeps out those that would not), and neither the expression nor what it reads can change.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from tamis.core.expr.calls import make_call
 from tamis.core.expr.parse_filter import parse_value
-from tamis.core.expr.portable_values import is_portable, prints_doubles
+from tamis.core.expr.portable_values import is_portable, prints_doubles, was_computed_otherwise
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Moving
 from tamis.core.expr.unsupported_rows import can_fail, is_supported, refusal_error
 from tamis.core.types import (
@@ -62,6 +62,11 @@ class GeneratedColumn:
         Tables can no longer be made with such columns.
         """
         return not _may_cut(self.field.type, self.value)
+
+    @property
+    def certain(self) -> bool:
+        """Whether rows hold what this release computes: the value itself, which older releases computed alike."""
+        return self.exact and not was_computed_otherwise(self.value)
 
     @property
     def portable(self) -> bool:

@@ -1,33 +1,30 @@
-"""Which expressions have the same value in every release of Java, Unicode, time zones and Tamis."""
+"""Which expressions have the same value in every release of Java, Unicode and time zones; and which had in Tamis."""
 
 from __future__ import annotations
 
 from tamis.core.expr import registry
 from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS, is_text
 from tamis.core.expr.functions.cast.java_decimals import goes_through_double, prints_exponents
-from tamis.core.expr.tree import Call, Expr, Mode
+from tamis.core.expr.functions.numeric.decimals import may_be_impossible
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, BYTE, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, DataType, Decimal
 
 _WITHOUT_DIGITS = (*INTEGRAL, BOOLEAN, DATE)
 """Types of which the text of a double that releases print differently gives no value, or the same error."""
+_TINYINT = Decimal(3, 0)
+"""The type of a TINYINT beside decimals."""
 
 
 def is_portable(expr: Expr) -> bool:
     """Whether releases of Java and Python agree about an expression.
 
     They do not about the case of some letters, the digits of doubles, and local times in some regions. JSON holds
-    doubles as text, and a VARIANT holds texts that become times. Older releases of Tamis stored the exact negative of a
-    long decimal, cut long decimals to integers, printed small ones without an exponent, and knew no byte of 128 to 255
-    in JSON.
+    doubles as text, and a VARIANT holds texts that become times.
     """
     if not isinstance(expr, Call):
         return all(is_portable(child) for child in expr.children)
-    if expr.function in {"negate", "abs"} and _is_long(expr.type):
-        return False
     parts: tuple[Expr, ...] = expr.children
     if expr.function == "cast" and _prints_or_rounds(parts[0].type, expr):
-        return False
-    if expr.function == "from_json" and expr.type == BYTE:
         return False
     if expr.function == "cast" and expr.type in _WITHOUT_DIGITS and prints_doubles(parts[0]):
         parts = parts[0].children
@@ -37,6 +34,38 @@ def is_portable(expr: Expr) -> bool:
     ):
         return False
     return all(is_portable(part) for part in parts)
+
+
+def was_computed_otherwise(expr: Expr) -> bool:
+    """Whether older releases of Tamis may have stored another value of an expression."""
+    return any(_was_otherwise(node) for node in expr.walk())
+
+
+def _was_otherwise(node: Expr) -> bool:
+    """Whether older releases may have computed a node otherwise.
+
+    They negated long decimals exactly, cut them to integers, printed small ones without an exponent, divided those of
+    which Spark finds no rest, and gave a TINYINT beside a decimal the precision of its digits. They knew no byte of 128
+    to 255 in JSON. Numbers beside a text could be decimals where they are doubles now.
+    """
+    if isinstance(node, Literal):
+        return node.type == _TINYINT and node.value is not None and abs(node.value) < 100
+    if not isinstance(node, Call):
+        return False
+    match node.function:
+        case "negate" | "abs":
+            return isinstance(node.type, Decimal) and node.type.precision > JAVA_CONTEXT_DIGITS
+        case "cast":
+            return _prints_or_rounds(node.args[0].type, node)
+        case "from_json":
+            return node.type == BYTE
+        case "coalesce" | "case" | "in":
+            return any(_is_text_as_double(arg) for arg in node.args)
+    return may_be_impossible(node)
+
+
+def _is_text_as_double(arg: Expr) -> bool:
+    return isinstance(arg, Call) and arg.function == "cast" and arg.type == DOUBLE and is_text(arg.args[0].type)
 
 
 def needs_spark(expr: Expr) -> bool:
@@ -54,10 +83,6 @@ def _prints_or_rounds(source: DataType, cast: Call) -> bool:
     return goes_through_double(source, cast.type, cast.mode) or (
         prints_exponents(source, cast.type) and cast.mode is not Mode.ANSI
     )
-
-
-def _is_long(data_type: DataType) -> bool:
-    return isinstance(data_type, Decimal) and data_type.precision > JAVA_CONTEXT_DIGITS
 
 
 def prints_doubles(expr: Expr) -> bool:

@@ -1,4 +1,4 @@
-"""What follows from exact generated columns: in each row, the stored column equals its expression.
+"""What follows from certain generated columns: in each row, the stored column equals its expression.
 
 Two facts narrow what a piece may hold, where its rows were written with the column:
 
@@ -55,7 +55,7 @@ class GeneratedFacts:
         """Return the facts of ``evidence``; none if they cannot be read."""
         ask = getattr(evidence, "generated", None)
         try:
-            return GeneratedFacts([] if ask is None else [(g, holds) for g, holds in ask() if g.exact])
+            return GeneratedFacts([] if ask is None else [(g, holds) for g, holds in ask() if g.certain])
         except Exception:  # noqa: BLE001  (what cannot be bound is not known)
             return GeneratedFacts([])
 

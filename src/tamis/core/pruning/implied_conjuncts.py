@@ -53,7 +53,7 @@ def implied_conjuncts(
 ) -> tuple[ImpliedConjunct, ...]:
     """Return what follows from ``conjuncts`` for the generated columns of ``schema``. Never raises."""
     try:
-        columns = () if schema is None else tuple(g for g in generated_columns(schema) if g.exact)
+        columns = () if schema is None else tuple(g for g in generated_columns(schema) if g.certain)
         return tuple(_found(conjuncts, columns, now)) if columns else ()
     except Exception:  # noqa: BLE001  # what cannot be derived is not known
         return ()
