@@ -378,10 +378,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         return result
 
     def bind_filter(self, snapshot: Snapshot, row_filter: RowFilter, options: Options) -> tuple[Expr, ...]:
-        """Resolve a filter under this object's schema.
-
-        Raises ``SchemaFenced`` if a named column has been replaced.
-        """
+        """Resolve a filter under this object's schema. Raises ``SchemaFenced`` if a named column has been replaced."""
         held = self._schema or snapshot.schema or Schema(())
         found = null_tests_as_now(scan_request.parse_filter(row_filter, held, options)[0], snapshot.schema or held)
         check_fence(snapshot, held, Schema(()), found)

@@ -123,7 +123,7 @@ def _own_tables(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> tu
 
 
 def _own_frames(keys: Iterable[str], store: Store, snapshot: Snapshot) -> list[FrameRead]:
-    wanted = snapshot.head.table_id, store.real_place
+    wanted = snapshot.head.table_id, store.location.real_place
     found = (FrameRead.of_name(key) for key in keys)
     return [one for one in found if one is not None and (one.table_id, one.real_place) == wanted]
 
@@ -132,7 +132,7 @@ def _is_same(read: Any, store: Store, snapshot: Snapshot) -> bool:
     """Whether what is read, a table or the source of a scan, is the table, in any version."""
     if read.snapshot.head.table_id != snapshot.head.table_id:
         return False
-    return bool(read.store.real_place == store.real_place)
+    return bool(read.store.location.real_place == store.location.real_place)
 
 
 def _versions_of(tables: Sequence[LoadedTable], scans: Sequence[Scan], frames: Sequence[FrameRead]) -> list[int]:

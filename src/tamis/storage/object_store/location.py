@@ -62,7 +62,7 @@ class Location:
 
     @property
     def real_place(self) -> str:
-        """The URL without symbolic links: two URLs of one local folder have one real place."""
+        """What two locations of one local folder share, though a symbolic link gives it two URLs."""
         return str(Path(self.path).resolve()) if self.scheme == "file" else self.url
 
     @property

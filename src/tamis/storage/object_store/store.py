@@ -98,11 +98,6 @@ class Store:
         return self.location.url
 
     @property
-    def real_place(self) -> str:
-        """What two stores of one folder share, though a symbolic link gives it two URLs."""
-        return self.location.real_place
-
-    @property
     def remote(self) -> bool:
         """Whether a request takes milliseconds, so that fewer and concurrent requests are better."""
         return self.location.remote
