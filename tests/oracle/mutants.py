@@ -49,7 +49,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "engine/scan/top_k.py",
         ("a search stops before it has enough rows", "if len(found) < self._limit:", "if len(found) < 1:"),
         ("a search bounds by its first row", "[self._limit - 1] for at in", "[0] for at in"),
-        ("a search drops rows when it cuts", "held, rows = [self._best(held)], self._limit", "held, rows = [self._best(held[:-1])], self._limit"),
+        ("a search drops rows when it cuts", "held = [self._best(held)]", "held = [self._best(held[:-1])]"),
         ("a search forgets the filter", "tested = () if ref.all_match else spec.conjuncts", "tested = () if ref.all_match else spec.conjuncts[1:]"),
     ),
     *_mutants(
