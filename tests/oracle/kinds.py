@@ -90,7 +90,8 @@ def _document(i: int) -> str:
     # Nearly all times are of one form, so that many parts have bounds of times.
     written = {0: moment[:10], 1: moment, 2: moment + "+02:00"}.get(i % 40, moment + "Z")
     elements = (str(i), f'"x{i % 20:02}"', f'{{"x":{i}}}', f"[{i + 1},{i}]", *["null"] * 5, str(i + 2))
-    return f'{{"ts":"{written}","p":[{",".join(elements[: 3 + i % 8])}],{body[1:]}'
+    within = f'{{"a":{i}}}' if i // 20 % 2 else f'"{{\\"a\\":{i}}}"'  # an object, or a text with one in it, by parts
+    return f'{{"ts":"{written}","q":{within},"p":[{",".join(elements[: 3 + i % 8])}],{body[1:]}'
 
 
 def _long_decimal(i: int) -> Decimal:

@@ -113,6 +113,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ("NOT keeps what is true", "return Truth(t.false, t.true, t.null, t.fail)", "return Truth(t.false, t.true & ~t.null, t.null, t.fail)"),
     ),
     *_mutants(
+        "core/pruning/json_rules.py",
+        ("a text in a document is an object", "known & found.known & ~found.string & ~found.other", "known & found.known"),
+    ),
+    *_mutants(
         "core/stats/json_paths/text_paths.py",
         ("elements of lists stand one position later", "yield position, elements", "yield position + 1, elements"),
     ),

@@ -285,6 +285,8 @@ class Predicates:
                 return typed_predicate(rng, x, op, lambda kind: some_literal(rng, kind))
             case "json" if rng.random() < 0.2:
                 return self._parsed(x, op, n)
+            case "json" if rng.random() < 0.2:
+                return self._document_within(f"get_json_object({x}, '$.q')", op, n)
             case "json" if rng.random() < 0.4:
                 source = f"get_json_object({x}, '$.ts')"
                 return rng.choice((self._time_in(f"try_cast({source} AS {{0}})"), self._time_in(f"CAST({source} AS {{0}})"),
@@ -302,6 +304,18 @@ class Predicates:
                 f"try_variant_get({x}, '{path}', '{kind}') {op} {value}",
                 f"{x} IS NULL",
                 f"try_variant_get({x}, '{path}', '{kind}') IS NULL",
+            )
+        )
+
+    def _document_within(self, source: str, op: str, n: int) -> str:
+        """Of a document in ``source``, which is an object or a text of another document."""
+        return self.rng.choice(
+            (
+                f"get_json_object({source}, '$.a') {op} '{n}'",
+                f"get_json_object({source}, '$.a') IS NULL",
+                f"from_json({source}, 'a INT').a {op} {n}",
+                f"try_variant_get(try_parse_json({source}), '$.a', 'int') {op} {n}",
+                f"try_parse_json({source}) IS NULL",
             )
         )
 
