@@ -285,7 +285,7 @@ class Predicates:
                 return typed_predicate(rng, x, op, lambda kind: some_literal(rng, kind))
             case "json" if rng.random() < 0.2:
                 return self._parsed(x, op, n)
-            case "json" if rng.random() < 0.2:
+            case "json" if rng.random() < 0.35:
                 return self._document_within(f"get_json_object({x}, '$.q')", op, n)
             case "json" if rng.random() < 0.4:
                 source = f"get_json_object({x}, '$.ts')"
