@@ -49,3 +49,29 @@ def test_edges(kind: DataType) -> None:
         out = evaluate(parse_value(text, schema, zone="UTC", ansi=False), batch, len(pairs))
         assert out.failed is None or not np.any(out.failed)
         assert out.values.to_pylist() == values, text
+
+
+OVERFLOWS = "x + 9223372036854775807L"
+
+
+@pytest.mark.parametrize("text", ["try_divide({0}, y)", "try_mod({0}, y)", "try_divide(CAST({0} AS DECIMAL(24, 2)), CAST(y AS DECIMAL(24, 2)))"])  # fmt: skip
+def test_a_zero_divisor_hides_the_dividends_error(text: str) -> None:
+    """Spark looks at the divisor first, and then at the dividend only where there is a quotient."""
+    schema = Schema((Field("x", LONG, id=1), Field("y", LONG, id=2)))
+    batch = {1: pa.array([1, 1, 1, 0]), 2: pa.array([0, None, 1, 1])}
+    out = evaluate(parse_value(text.format(OVERFLOWS), schema, zone="UTC", ansi=True), batch, 4)
+    assert out.failed is not None
+    assert out.failed.tolist() == [False, False, True, False]
+    assert out.values.is_valid().to_pylist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize("text", ["{0} / y", "{0} div y", "{0} % y", "pmod({0}, y)"])
+@pytest.mark.parametrize("ansi", [True, False])
+def test_only_in_ansi_mode_a_zero_divisor_is_an_error(text: str, ansi: bool) -> None:
+    """A sum of a time and a day that overflows is an error in every mode."""
+    schema = Schema((Field("x", LONG, id=1), Field("y", LONG, id=2)))
+    late = "unix_micros(timestamp_micros(x) + INTERVAL '1' DAY)"
+    batch = {1: pa.array([2**63 - 1, 2**63 - 1, 0]), 2: pa.array([0, 1, 1])}
+    out = evaluate(parse_value(text.format(late), schema, zone="UTC", ansi=ansi), batch, 3)
+    assert out.failed is not None
+    assert out.failed.tolist() == [ansi, True, False]

@@ -7,7 +7,7 @@ decides whether the row is reached at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -166,7 +166,7 @@ def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
     if entry.combine is not None:
         return entry.combine(call, args)
     assert entry.kernel is not None
-    failed, error = _reached(args[::-1] if entry.backwards else args, entry.keeps_nulls)
+    failed, error = _reached(_in_order(call, args) if entry.backwards else args, entry.keeps_nulls)
     values = [a.values for a in args]
     malformed = malformed_rows(call, values)
     if malformed is None:
@@ -179,6 +179,18 @@ def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
         return out
     mine = out.failed if failed is None else failed if out.failed is None else failed | (out.failed & ~failed)
     return Evaluated(null_where(out.values, mine), mine, error or out.error)
+
+
+def _in_order(call: Call, args: list[Evaluated]) -> list[Evaluated]:
+    """Return the arguments of a division as Spark evaluates them: the divisor first.
+
+    Outside ANSI mode, a divisor of zero stops the evaluation as NULL does.
+    """
+    dividend, divisor = args
+    if call.mode is not Mode.ANSI and dividend.failed is not None:
+        zero = is_true(pc.equal(divisor.values, pa.scalar(0, divisor.values.type)))
+        divisor = replace(divisor, values=null_where(divisor.values, zero))
+    return [divisor, dividend]
 
 
 def _reached(args: list[Evaluated], keeps_nulls: bool) -> tuple[Mask | None, str | None]:
