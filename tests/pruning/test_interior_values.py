@@ -43,9 +43,25 @@ def test_a_range_whose_ends_succeed_may_fail_inside() -> None:
     ([-INF, 1.0, INF], [INF, 1.0, -INF], "double0 + double1 > 5e300"),
     ([-1.0, 0.0, 1.0], [INF, INF, INF], "isnan(double0 * double1)"),
     ([1.0, INF, 2.0], [1.0, INF, 2.0], "isnan(double0 - double1)"),
+    ([0.5, 1.0, 2.0], [0.0, INF, INF], "isnan(power(double0, double1))"),
+    ([1.0, 1.0], [0.0, INF], "power(1.0D, double1) > 2"),
+    ([-1.0, 1.0], [-INF, INF], "isnan(power(double0, double1))"),
 ])  # fmt: skip
 def test_a_result_inside_a_range_may_be_nan(a: list[float], b: list[float], text: str) -> None:
     assert decided(text, rows(double0=a, double1=b)) == "some"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "text"),
+    [
+        ([0.5, 1.0, 2.0], [0.0, 3.0, 4.0], "power(double0, double1) > 17"),
+        ([0.5, 1.0, 2.0], [0.0, 3.0, 4.0], "isnan(power(double0, double1))"),
+        ([2.0, 3.0], [1.0, INF], "power(double0, double1) < 1"),
+        ([0.25, 0.5], [1.0, INF], "isnan(power(double0, double1))"),
+    ],
+)
+def test_powers_away_from_one_or_of_finite_exponents_prune(a: list[float], b: list[float], text: str) -> None:
+    assert decided(text, rows(double0=a, double1=b)) == "none"
 
 
 def test_nan_in_data_is_above_all_numbers() -> None:

@@ -17,6 +17,7 @@ from tamis.core.expr.arrow_values import (
     Datum,
     Evaluated,
     Mask,
+    Numbers,
     build_array,
     is_true,
     literal_scalar,
@@ -60,7 +61,19 @@ def _computed(call_: Call, args: list[Datum]) -> Evaluated:
     return mode_outcome(build_array(out, null, to_arrow_type(DOUBLE)), bad, call_.mode, "It has no logarithm.")
 
 
-_KERNELS = {"raised": np.power, "exp": np.exp, "ln": np.log, "log10": np.log10, "log2": np.log2}
+def _java_power(base: Numbers, exponent: Numbers) -> Numbers:
+    """Return powers; like Java, and other than C, without a value for 1 or -1 to an infinite one, or 1 to NaN."""
+    no_number = np.isnan(exponent) | ((np.abs(base) == 1) & np.isinf(exponent))
+    return np.where(no_number, np.nan, np.power(base, exponent))
+
+
+_KERNELS: dict[str, Callable[..., Numbers]] = {
+    "raised": _java_power,
+    "exp": np.exp,
+    "ln": np.log,
+    "log10": np.log10,
+    "log2": np.log2,
+}
 _LOGARITHMS = frozenset({"ln", "log10", "log2"})
 
 
@@ -71,10 +84,14 @@ def _at_least(number: float, *, strictly: bool, bounds: tuple[Datum, Datum]) -> 
 def _power_turns_once(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where a power is monotone in each argument.
 
-    That is so for a base above zero, or of zero if the exponent is positive.
+    That is so for a base above zero, or of zero if the exponent is positive. Between the bounds, the base 1 must not
+    meet an infinite exponent: that gives NaN.
     """
-    above = _at_least(0.0, strictly=True, bounds=bounds[0])
-    return above | (_at_least(0.0, strictly=False, bounds=bounds[0]) & _at_least(0.0, strictly=True, bounds=bounds[1]))
+    base, exponent = bounds
+    above = _at_least(0.0, strictly=True, bounds=base)
+    rises = above | (_at_least(0.0, strictly=False, bounds=base) & _at_least(0.0, strictly=True, bounds=exponent))
+    beside_one = _at_least(1.0, strictly=True, bounds=base) | is_true(pc.less(base[1], literal_scalar(1.0, DOUBLE)))
+    return rises & (beside_one | (is_true(pc.is_finite(exponent[0])) & is_true(pc.is_finite(exponent[1]))))
 
 
 declare_function(
