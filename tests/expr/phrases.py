@@ -302,6 +302,8 @@ date0 + INTERVAL 1 DAY
 date0 + INTERVAL 1 MONTH
 date0 - INTERVAL 2 YEARS
 date0 + INTERVAL 36 HOURS
+date0 + (date1 - DATE'2024-01-01')
+date0 - (INTERVAL 1 DAY + INTERVAL 1 DAY)
 add_months(date0, -1)
 add_months(date0, tinyint0)
 last_day(date0)

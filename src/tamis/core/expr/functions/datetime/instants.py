@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers
 from tamis.core.expr.calls import make_call
-from tamis.core.expr.coerce import implicit_cast, is_instant
+from tamis.core.expr.coerce import common_type, implicit_cast, is_instant
 from tamis.core.expr.evaluate import constant_value
 from tamis.core.expr.functions.datetime.clock_columns import add_months
 from tamis.core.expr.functions.datetime.time_units import build_checked, int64_numbers
@@ -141,13 +141,9 @@ def _shift(sign: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | N
         if not is_instant(a.type):
             return None
         if isinstance(b.type, DayTimeInterval):
-            if (
-                a.type == DATE
-                and (b.type.start, b.type.end) == ("day", "day")
-                and isinstance(b, Literal)
-                and b.value is not None
-            ):
-                return make_call("date_add", a, Literal(INTEGER, sign * b.value // DAY), mode=mode, zone=zone_name)
+            if a.type == DATE and b.type == DayTimeInterval("day", "day"):
+                name = "date_add" if sign > 0 else "date_sub"
+                return make_call(name, a, _folded(make_call("interval_days", b)), mode=mode, zone=zone_name)
             return _with_interval(a, b, sign, mode, zone_name)
         if b.type == YEAR_MONTH:
             name = "add_months" if a.type == DATE else "timestamp_add_months"
@@ -190,11 +186,10 @@ def _interval_sum(a: Expr, b: Expr, sign: int) -> Expr | None:
 
 
 def _two_intervals(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
-    return (
-        Signature(args, DayTimeInterval())
-        if len(args) == 2 and all(isinstance(a.type, DayTimeInterval) for a in args)
-        else None
-    )
+    if len(args) != 2 or not all(isinstance(a.type, DayTimeInterval) for a in args):
+        return None
+    joined = common_type(args[0].type, args[1].type)
+    return Signature(args, joined) if joined is not None else None
 
 
 def _interval_added(call: Call, args: list[Datum]) -> Evaluated:
