@@ -15,6 +15,7 @@ from tamis.core.pruning import decide
 from tamis.core.stats import Collector, TableEvidence
 from tamis.core.types import DOUBLE, INTEGER, LONG, STRING, Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.part_reader.filter_order import can_fail, ordered_conjunction
 
 SCHEMA = Schema(
     (
@@ -145,6 +146,27 @@ def test_must_skip() -> None:
         for f in expected
     }
     assert found == expected
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(("second", "stays"), [("try_element_at(arr, i) = 5", True), ("try_element_at(arr, -1) = 5", False)])  # fmt: skip
+def test_an_index_of_zero_is_an_error_in_every_mode(second: str, stays: bool, ansi: bool) -> None:
+    """So what may have it keeps its place behind a test that excludes it; a constant index cannot be zero."""
+    filters = [expr.parse_predicate(text, SCHEMA, ansi=ansi) for text in ("size(arr) = 1", second)]
+    table = pa.Table.from_pylist([{"arr": [5, 6], "i": 0}, {"arr": [5], "i": 1}], schema=to_arrow_schema(SCHEMA))
+    run = ordered_conjunction(filters, None)
+    for cost, seconds in zip(run.legs.costs, (5.0, 1.0), strict=True):
+        cost.rows, cost.seconds = 1.0, seconds
+    assert run.order() == ([0, 1] if stays else [1, 0])
+    keep, failed, _ = run.mask(batch(table.combine_chunks()), 2)
+    assert (keep.tolist(), failed.tolist()) == ([False, True], [False, False])
+    assert can_fail(filters[1]) == stays
+
+
+@pytest.mark.parametrize("text", ["element_at(arr, i) = 5", "try_element_at(arr, i) = 5", "element_at(arr, 0) = 5"])
+def test_what_may_be_an_index_of_zero_can_fail(text: str) -> None:
+    assert expr.can_fail(expr.parse_predicate(text, SCHEMA, ansi=False))
+    assert not expr.can_fail(expr.parse_predicate("element_at(arr, 2) = 5 AND arr[i] = 5", SCHEMA, ansi=False))
 
 
 @pytest.mark.spark

@@ -94,7 +94,7 @@ class Function:
     claims: Callable[[Call], tuple[Claim, ...]] | None = None
     partial: Callable[[Call], Partial] = lambda _: Partial.NEVER
     raises: Callable[[Call], bool] = lambda _: False
-    """Whether it may be an error in every mode that the function has no result."""
+    """Whether it may be an error in every mode, TRY included, that the function has no result."""
     guard: Callable[[Call, Bounds], Mask] | None = None
     """Pieces for which the claims hold; elsewhere only ``limits`` do."""
     reliable: Callable[[Call, Bounds], Mask] | None = None

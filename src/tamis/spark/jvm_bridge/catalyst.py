@@ -21,7 +21,7 @@ from tamis.core import types as t
 from tamis.core.expr.coerce import is_text
 from tamis.core.expr.functions.nested.constructed import each_item, item_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
-from tamis.core.expr.registry import TOTAL_CLASSES, can_raise
+from tamis.core.expr.registry import TOTAL_CLASSES
 from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque, conjuncts_of
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
@@ -83,15 +83,9 @@ def _settled(tree: Expr) -> Expr:
 
     Spark may evaluate it first or last, so nothing is known except that it can fail.
     """
-    if _is_null_check(tree) and any(_can_fail(node) for node in tree.walk()):
+    if _is_null_check(tree) and expr.can_fail(tree):
         return Opaque(tree.type, expr.to_sql(tree), tree.children)
     return tree
-
-
-def _can_fail(node: Expr) -> bool:
-    if isinstance(node, Call):
-        return can_raise(node)
-    return isinstance(node, Opaque)
 
 
 class _Reader:

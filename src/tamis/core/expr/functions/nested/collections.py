@@ -112,6 +112,11 @@ def _any_null(*arrays: Datum) -> Mask:
     return out
 
 
+def _may_be_zero(call_: Call) -> bool:
+    index = call_.args[1]
+    return call_.function == "element_at" and not (isinstance(index, Literal) and index.value)
+
+
 for _name, _catalyst in (("element", ("GetArrayItem",)), ("element_at", ("ElementAt",))):
     declare_function(
         Function(
@@ -122,6 +127,7 @@ for _name, _catalyst in (("element", ("GetArrayItem",)), ("element_at", ("Elemen
             catalyst=_catalyst,
             rule="element",
             partial=lambda _: Partial.ANYWHERE,
+            raises=_may_be_zero,
             moded=lambda _args, _type: True,
             lenient=True,
             note="by the statistics of the position, else of all elements",
