@@ -293,7 +293,18 @@ def _regex(pattern: str) -> str | None:
             out += r"(?P<yyyy>-?\d{4}|[+-]\d{5,6})"
         else:  # Spark reads fractions of fewer digits, too
             out += rf"(?P<{name}>\d{{{'1,' * (name == 'f')}{len(text)}}})"
-    return f"^{out}$" if "yyyy" in seen else None
+    return f"^{out}$" if "yyyy" in seen and _has_fixed_widths(tokens(pattern) or ()) else None
+
+
+def _has_fixed_widths(found: tuple[Token, ...]) -> bool:
+    """Return whether every field's digits can be told from their number.
+
+    A fraction of several letters may have one digit only. So Java does not count it when it cuts a year off the fields
+    that follow it without a text between, and it takes the digits of a field right behind it.
+    """
+    letters = {"year": "y", "": " "}
+    shape = "".join("F" if kind == "fraction" and len(text) > 1 else letters.get(kind, "d") for text, kind in found)
+    return re.search("yd*F|F[yd]", shape) is None
 
 
 def _parsable(arg: Expr) -> bool:
@@ -320,6 +331,7 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
     null, bad = null_mask(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
     year, month, day = _number(parts, "yyyy", 1970), _number(parts, "MM", 1), _number(parts, "dd", 1)
     hour, minute, second = (_number(parts, n, 0) for n in ("HH", "mm", "ss"))
+    no_year = (year == 0) & is_true(pc.starts_with(pc.struct_field(parts, "yyyy"), "-"))  # Java knows no -0000
     good = (
         (month >= 1)
         & (month <= 12)
@@ -328,6 +340,7 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
         & (minute < 60)
         & (second < 60)
         & (np.abs(year) < 290_000)
+        & ~no_year
     )
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
@@ -347,9 +360,16 @@ def _digits_first(call_: Call, bounds: Bounds) -> Mask:
     """Return where the pattern sorts and no text can begin with the sign of a five-digit year.
 
     A fraction must come last: it has one digit or more, so that ``.5Z`` sorts after ``.59Z``.
+    Letters between fields are read in either case, so that ``T23`` sorts before ``t01``.
     """
-    found: list[Token] = list(tokens(_pattern(call_)) or ())
-    sorting = sorts(_pattern(call_)) and all(kind != "fraction" for _, kind in found[:-1])
+    found = tokens(_pattern(call_)) or ()
+    last = max((at for at, (_, kind) in enumerate(found) if kind), default=0)
+    sorting = (
+        sorts(_pattern(call_))
+        and found[0][1] == "year"
+        and all(kind != "fraction" for _, kind in found[:-1])
+        and all(kind or text.lower() == text.upper() for text, kind in found[:last])
+    )
     return np.asarray(sorting & is_true(compare_values("ge", bounds[0][0], pa.scalar("0"))))
 
 
@@ -367,7 +387,7 @@ declare_function(
         zoned=lambda _args, _type: True,
         rule="timestamp_of_text",
         local=True,
-        note="patterns that sort",
+        note="patterns that sort, without letters between their fields",
     )
 )
 
