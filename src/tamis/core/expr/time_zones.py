@@ -31,7 +31,7 @@ from tamis.errors import InvalidInput
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
 _CYCLE_YEARS = 400
-_CYCLE = 146_097 * DAY
+CALENDAR_CYCLE = 146_097 * DAY
 """After 400 years the calendar repeats, including weekdays, and so do a zone's recurring rules."""
 _YEAR_2400 = 13_569_465_600
 """In seconds; every rule has recurred for centuries by then."""
@@ -157,6 +157,7 @@ class Zone:
         return int(self.to_local.offsets[0]) if len(self.to_local.offsets) == 1 else None
 
     def local(self, instants: Numbers) -> Numbers:
+        """Return local times. They wrap near the ends of 64 bits, as ``instants`` do; ``far_times`` does not."""
         return instants + self._fold(self.to_local, instants)
 
     def instants(self, local: Numbers, preferred: Numbers | None = None) -> Numbers:
@@ -207,7 +208,7 @@ class Zone:
         if not self.recurs or not np.size(x) or np.max(x) <= shift.starts[-1]:
             return np.zeros((), np.int64)
         late = x > shift.starts[-1]
-        return np.where(late, ((x - shift.starts[-1]) // _CYCLE + 1) * _CYCLE, 0)
+        return np.where(late, ((x - shift.starts[-1]) // CALENDAR_CYCLE + 1) * CALENDAR_CYCLE, 0)
 
     def _enveloped(self, shift: Shift, x: Numbers, envelope: Any) -> Numbers:
         if len(shift.offsets) == 1:

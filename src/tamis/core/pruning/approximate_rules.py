@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Numbers, build_array, null_mask, stored_numbers
+from tamis.core.expr.arrow_values import Datum, Numbers, build_array, literal_scalar, null_mask, stored_numbers
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.pruning.monotone_rules import monotone_bounds
-from tamis.core.pruning.value_spec import Spec, one_value, piece_intersection
+from tamis.core.pruning.value_spec import Spec, one_value, piece_intersection, piece_union, surely_below
+from tamis.core.types import TIMESTAMP
 
 _RELATIVE = 1e-12
 """Far more than libraries differ in a logarithm or a power, far less than any filter distinguishes."""
@@ -22,6 +23,7 @@ _MONTHS = 0.35
 Last days of months of 28 and of 31 days count alike, the time of day is ignored if the days are equal (4/31
 of a month, at both ends), and a zone may skip a day.
 """
+_NOT_EARLY = literal_scalar(-(2**62), TIMESTAMP)
 
 
 def outward(call: Call, args: list[Spec]) -> Spec:
@@ -38,11 +40,18 @@ def _moved(bound: Datum, direction: int) -> Datum:
 
 
 def months_between(call: Call, args: list[Spec]) -> Spec:
-    """Bound MONTHS_BETWEEN, which is nearly monotone in both instants."""
+    """Bound MONTHS_BETWEEN, which is nearly monotone in both instants.
+
+    It fails for some times of the first day of 64 bits, not for all.
+    """
     out = monotone_bounds(call, args)
     margin = np.where(piece_intersection([one_value(a) for a in args]), 0.0, _MONTHS)
+    early = piece_union([a.value & ~surely_below(_NOT_EARLY, a.lo) for a in args[:2]])
     return replace(
-        out, lo=_shifted(out.lo, lambda values: values - margin), hi=_shifted(out.hi, lambda values: values + margin)
+        out,
+        lo=_shifted(out.lo, lambda values: values - margin),
+        hi=_shifted(out.hi, lambda values: values + margin),
+        fail=out.fail | early,
     )
 
 

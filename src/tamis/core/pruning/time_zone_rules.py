@@ -17,6 +17,7 @@ from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build_array, lite
 from tamis.core.expr.functions.datetime.calendar import named_zone
 from tamis.core.expr.functions.datetime.clock_columns import add_months
 from tamis.core.expr.functions.datetime.instants import split_interval
+from tamis.core.expr.registry import Partial
 from tamis.core.expr.time_zones import DAY, Zone, zone_named
 from tamis.core.expr.tree import Call
 from tamis.core.pruning.monotone_rules import monotone_bounds
@@ -34,12 +35,14 @@ def local_rule(call: Call, args: list[Spec]) -> Spec:
     The last step applies if the result is an instant. Single values are computed exactly.
     """
     z = zone_named(call.zone or "UTC")
-    if z.fixed is not None or not (call.type == TIMESTAMP or any(a.type == TIMESTAMP for a in args)):
+    if z.fixed == 0 or not (call.type == TIMESTAMP or any(a.type == TIMESTAMP for a in args)):
         return monotone_bounds(call, args)
     local = [to_local(a, z) if a.type == TIMESTAMP else a for a in args]
     out = monotone_bounds(replace(call, zone="UTC"), local)
     if call.type == TIMESTAMP:
         out = to_instants(out, z)
+    if registry.function_entry(call.function).partial(call) is Partial.OUTSIDE:
+        out = _may_overflow(out)
     return _exactly(call, args, out)
 
 
@@ -92,7 +95,7 @@ def timestamp_add(call: Call, args: list[Spec]) -> Spec:
     else:
         out = monotone_bounds(plain, args)
         out = replace(out, lo=_mapped(out.lo, lambda x: x - _HOURS), hi=_mapped(out.hi, lambda x: x + _HOURS))
-    return _exactly(call, args, out)
+    return _exactly(call, args, _may_overflow(out))
 
 
 def moved_zone(call: Call, args: list[Spec]) -> Spec:
@@ -104,17 +107,17 @@ def moved_zone(call: Call, args: list[Spec]) -> Spec:
         source, target = (named_zone(a) for a in call.args[:2])
         assert source is not None
         assert target is not None
-        return _exactly(call, args, _may_overflow(args[2], to_local(to_instants(args[2], source), target)))
+        return _exactly(call, args, _may_overflow(to_local(to_instants(args[2], source), target)))
     z = named_zone(call.args[1])
     assert z is not None
     out = to_local(args[0], z) if call.function == "from_utc_timestamp" else to_instants(args[0], z)
-    return _exactly(call, args, _may_overflow(args[0], replace(out, null=args[0].null | args[1].null)))
+    return _exactly(call, args, _may_overflow(replace(out, null=args[0].null | args[1].null)))
 
 
-def _may_overflow(before: Spec, out: Spec) -> Spec:
+def _may_overflow(out: Spec) -> Spec:
     """Mark where times may be so near the ends of 64 bits that a zone's offset leaves them."""
     unknown = _missing(out.lo) | _missing(out.hi)
-    return replace(out, fail=out.fail | (before.value & unknown))
+    return replace(out, fail=out.fail | (out.value & unknown))
 
 
 def from_unixtime(call: Call, args: list[Spec]) -> Spec:

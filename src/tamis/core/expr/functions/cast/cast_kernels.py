@@ -23,6 +23,7 @@ from tamis.core.expr.arrow_values import (
     wide_decimal,
 )
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
+from tamis.core.expr.far_times import has_wrapped, local_days
 from tamis.core.expr.functions.cast import cast_text
 from tamis.core.expr.functions.cast.java_decimals import goes_through_double, nearest_float, small_integers
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE
@@ -132,18 +133,16 @@ def _instants(call: Call, x: Datum) -> Evaluated:
     source, target = call.args[0].type, call.type
     z = zone_named(call.zone or "UTC")
     values, null = stored_numbers(x).astype(np.int64), null_mask(x)
-    bad: Mask | None = None
+    if target == DATE:
+        return Evaluated(build_array(local_days(z, values).astype(np.int32), null, pa.date32()))
     if source == DATE:
         bad = np.abs(values) > 106_751_990
         values = np.where(bad, 0, values) * DAY
-    local = z.local(values) if source == TIMESTAMP else values
-    if target == DATE:
-        return Evaluated(build_array((local // DAY).astype(np.int32), null, pa.date32()))
-    if target == TIMESTAMP:
-        local = day_start(z, local) if source == DATE else z.instants(local)
-    return mode_outcome(
-        build_array(local, null, to_arrow_type(target)), _present(bad, null), Mode.ANSI, _overflow(call)
-    )
+        out = day_start(z, values) if target == TIMESTAMP else values
+    else:
+        out = z.local(values) if source == TIMESTAMP else z.instants(values)
+        bad = has_wrapped(out, values)
+    return mode_outcome(build_array(out, null, to_arrow_type(target)), _present(bad, null), Mode.ANSI, _overflow(call))
 
 
 def day_start(z: Zone, local: Numbers) -> Numbers:

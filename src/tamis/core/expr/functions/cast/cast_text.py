@@ -22,6 +22,7 @@ from tamis.core.expr.arrow_values import (
     null_where,
     stored_numbers,
 )
+from tamis.core.expr.far_times import local_parts
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK, is_left_to_spark, unsure_doubles
 from tamis.core.expr.time_zones import DAY, SECOND, zone_in_data, zone_named
@@ -323,16 +324,14 @@ def render(call: Call, x: Datum) -> Evaluated:
     if source not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
         return Evaluated(x.cast(pa.string()))
     values, null = stored_numbers(x).astype(np.int64), null_mask(x)
-    if source == TIMESTAMP:
-        values = zone_named(call.zone or "UTC").local(values)
     if source == DATE:
         text = _dates(values)
     else:
-        clock = values % DAY
+        days, clock = local_parts(zone_named(call.zone or "UTC"), values)
         text = [
             f"{d} {c // HOUR:02d}:{c // MINUTE % 60:02d}:{c // SECOND % 60:02d}"
             + (f".{f:06d}".rstrip("0") if (f := c % SECOND) else "")
-            for d, c in zip(_dates(values // DAY), clock.tolist(), strict=True)
+            for d, c in zip(_dates(days), clock.tolist(), strict=True)
         ]
     return Evaluated(null_where(pa.array(text, pa.string()), null))
 

@@ -16,7 +16,7 @@ from tamis.core.expr.functions.cast import cast_text
 from tamis.core.expr.functions.cast.cast_kernels import FLOATS, LIMITS, PAIRS
 from tamis.core.expr.functions.cast.java_decimals import goes_through_double, is_alike, prints_exponents
 from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare_function, declare_sugar
-from tamis.core.expr.time_zones import DAY
+from tamis.core.expr.time_zones import DAY, zone_named
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import (
     BINARY,
@@ -31,6 +31,7 @@ from tamis.core.types import (
     SHORT,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     DataType,
     DayTimeInterval,
     Decimal,
@@ -92,13 +93,15 @@ def is_lossless_cast(source: DataType, target: DataType) -> bool:
     if is_text(target) or target == BINARY:
         return True
     if is_instant(source) and is_instant(target):
-        return source != DATE
+        return target == DATE
     return (source == TIMESTAMP and target in (LONG, DOUBLE)) or (target == TIMESTAMP and source in INTEGRAL)
 
 
 def _partial(call: Call) -> Partial:
     source, target = call.args[0].type, call.type
     if is_lossless_cast(source, target) or isinstance(target, DayTimeInterval | Time):
+        return Partial.NEVER
+    if {source, target} == {TIMESTAMP, TIMESTAMP_NTZ} and zone_named(call.zone or "UTC").fixed == 0:
         return Partial.NEVER
     # Numbers that fit form an interval. Text may fail anywhere between two texts that parse.
     return Partial.ANYWHERE if is_text(source) else Partial.OUTSIDE

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, mask_union, mode_outcome, null_mask, row_count
+from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers, mask_union, mode_outcome, null_mask, row_count
 from tamis.core.expr.calls import make_call
 from tamis.core.expr.coerce import implicit_cast, is_instant, is_text
+from tamis.core.expr.far_times import cycles_away, has_wrapped, local_parts
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MILLI, MINUTE, month_days, month_start
 from tamis.core.expr.functions.datetime.time_units import build_checked, build_typed, int64_numbers
@@ -101,33 +102,30 @@ def _difference(call_: Call, args: list[Datum]) -> Evaluated:
     unit = _unit(call_.args[0])
     assert unit is not None
     z = zone_named(call_.zone or "UTC")
-    start, end = (z.local(int64_numbers(a)) for a in args[1:])
-    if unit in _MONTHS:
-        return Evaluated(
-            build_typed(_towards_zero(_months_between(start, end), np.array(_MONTHS[unit])), args[1:], LONG)
-        )
-    with np.errstate(over="ignore"):
-        micros = end - start
-    bad = ((end ^ start) & (end ^ micros)) < 0
+    (from_day, from_clock), (to_day, to_clock) = (local_parts(z, int64_numbers(a)) for a in args[1:])
+    days, clock = to_day - from_day, to_clock - from_clock
+    unfinished = np.where(np.sign(days) * np.sign(clock) < 0, np.sign(days), 0)  # the last day, without its full time
+    days, clock = days - unfinished, clock + unfinished * DAY
     if unit == "microsecond":
-        return build_checked(micros, bad, args[1:], LONG)
-    size = np.array(_UNITS[unit], np.int64)
-    seconds = end // size - start // size  # by whole units, since the difference itself may not fit
-    return Evaluated(build_typed(np.where(bad, seconds, _towards_zero(np.where(bad, 0, micros), size)), args[1:], LONG))
+        micros = days * DAY + clock
+        return build_checked(micros, has_wrapped(micros, days * float(DAY)), args[1:], LONG)
+    if unit in _MONTHS:
+        out = _towards_zero(_months_between(from_day, from_day + days), _MONTHS[unit])
+    elif _UNITS[unit] >= DAY:
+        out = _towards_zero(days, _UNITS[unit] // DAY)
+    else:
+        out = days * (DAY // _UNITS[unit]) + _towards_zero(clock, _UNITS[unit])
+    return Evaluated(build_typed(out, args[1:], LONG))
 
 
-def _towards_zero(values: Numbers, size: Numbers) -> Numbers:
+def _towards_zero(values: Numbers, size: int) -> Numbers:
     return np.asarray(np.sign(values) * (np.abs(values) // size))
 
 
-def _months_between(start: Numbers, end: Numbers) -> Numbers:
-    """Return whole months between local times: by days and months, minus a day if the time is not reached."""
-    from_day, to_day = start // DAY, end // DAY
-    from_time, to_time = start % DAY, end % DAY
-    to_day = np.where((to_day > from_day) & (to_time < from_time), to_day - 1, to_day)
-    to_day = np.where((to_day < from_day) & (to_time > from_time), to_day + 1, to_day)
+def _months_between(from_day: Numbers, to_day: Numbers) -> Numbers:
+    """Return whole months between days."""
     (m1, d1), (m2, d2) = month_start(from_day), month_start(to_day)
-    return _towards_zero((m2 * 32 + d2) - (m1 * 32 + d1), np.array(32))
+    return _towards_zero((m2 * 32 + d2) - (m1 * 32 + d1), 32)
 
 
 declare_function(
@@ -233,13 +231,7 @@ def _moved(call_: Call, args: list[Datum]) -> Evaluated:
     z, values = named_zone(call_.args[1]), int64_numbers(args[0])
     assert z is not None
     found = z.local(values) if call_.function == "from_utc_timestamp" else z.instants(values)
-    return build_checked(found, _wrapped(values, found), args[:1], TIMESTAMP)
-
-
-def _wrapped(before: Numbers, after: Numbers) -> Mask:
-    """Return where a shift by a zone's offset left the range of 64 bits."""
-    far: Mask = (np.abs(before.astype(np.float64)) > 2.0**62) & ((before < 0) != (after < 0))
-    return far
+    return build_checked(found, has_wrapped(found, values), args[:1], TIMESTAMP)
 
 
 for _name, _catalyst in (("from_utc_timestamp", ("FromUTCTimestamp",)), ("to_utc_timestamp", ("ToUTCTimestamp",))):
@@ -270,9 +262,9 @@ def _converted(call_: Call, args: list[Datum]) -> Evaluated:
     assert source is not None
     assert target is not None
     local = int64_numbers(args[2])
-    instants = source.instants(local)
-    found = target.local(instants)
-    return build_checked(found, _wrapped(local, instants) | _wrapped(instants, found), args, TIMESTAMP_NTZ)
+    away = cycles_away(local)
+    found = target.local(source.instants(local - away)) + away
+    return build_checked(found, has_wrapped(found, local), args, TIMESTAMP_NTZ)
 
 
 declare_function(

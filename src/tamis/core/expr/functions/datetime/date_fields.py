@@ -24,6 +24,7 @@ from tamis.core.expr.arrow_values import (
 )
 from tamis.core.expr.calls import make_call
 from tamis.core.expr.coerce import implicit_cast, is_instant, is_text
+from tamis.core.expr.far_times import near_local
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, field_of_days, field_of_time, trunc_days
 from tamis.core.expr.functions.datetime.time_units import build_typed, int64_numbers
 from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare_function, declare_sugar
@@ -116,8 +117,7 @@ def _of_time(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signa
 
 
 def _time_field(call: Call, args: list[Datum]) -> Evaluated:
-    values = int64_numbers(args[0])
-    local = zone_named(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
+    local, _ = near_local(zone_named(call.zone or "UTC"), int64_numbers(args[0]))
     return Evaluated(build_typed(field_of_time(local, call.function), args, INTEGER))
 
 
@@ -150,8 +150,10 @@ def _seconds(call: Call, args: list[Datum]) -> Evaluated:
     """Return seconds with their fraction; for an interval, with its sign."""
     x = full_length(args[0], 1)
     values = int64_numbers(x)
-    local = zone_named(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
-    micros = np.fmod(local, MINUTE) if isinstance(call.args[0].type, DayTimeInterval) else local % MINUTE
+    if isinstance(call.args[0].type, DayTimeInterval):
+        micros = np.fmod(values, MINUTE)
+    else:
+        micros = near_local(zone_named(call.zone or "UTC"), values)[0] % MINUTE
     unscaled = pa.array(micros).cast(pa.decimal128(19, 0))
     exact = pc.multiply(unscaled, pa.scalar(PyDecimal("0.000001"), pa.decimal128(6, 6))).cast(to_arrow_type(call.type))
     return Evaluated(null_where(exact, null_mask(x)))

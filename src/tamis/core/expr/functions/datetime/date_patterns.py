@@ -27,6 +27,7 @@ from tamis.core.expr.arrow_values import (
     null_where,
 )
 from tamis.core.expr.coerce import implicit_cast, is_instant, is_numeric, is_text
+from tamis.core.expr.far_times import local_parts
 from tamis.core.expr.functions.datetime.clock_columns import (
     HOUR,
     MINUTE,
@@ -68,8 +69,8 @@ _FIELDS = {
     **{"S" * n: "fraction" for n in range(1, 10)},
 }  # fmt: skip
 _SORTING = ["yyyy", "MM", "dd", "HH", "mm", "ss", "S"]
-_FIRST, _LAST = -719_162 * DAY, 2_932_897 * DAY
-"""Local times of years of one to four digits: 0001-01-01 to the end of 9999."""
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_897
+"""Years of one to four digits: 0001-01-01, and the day after 9999-12-31."""
 _PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]{}#]+)|(.)")
 
 
@@ -127,16 +128,16 @@ def _pattern(call_: Call) -> str:
     return str(arg.value)
 
 
-def rendered(local: Numbers, pattern: str) -> Datum:
+def _rendered(days: Numbers, clock: Numbers, pattern: str) -> Datum:
     """Format local times, whole columns at a time."""
     parts = [
-        pa.array([text] * len(local)) if not kind else _field(local, text, kind) for text, kind in tokens(pattern) or ()
+        pa.array([text] * len(days)) if not kind else _field(days, clock, text, kind)
+        for text, kind in tokens(pattern) or ()
     ]
     return pc.binary_join_element_wise(*parts, "")
 
 
-def _field(local: Numbers, text: str, kind: str) -> Datum:
-    days, clock = local // DAY, local % DAY
+def _field(days: Numbers, clock: Numbers, text: str, kind: str) -> Datum:
     if kind == "fraction":
         micros = pc.utf8_lpad(pa.array(clock % SECOND).cast(pa.string()), 6, "0")
         return pc.utf8_slice_codeunits(pc.utf8_rpad(micros, 9, "0"), 0, len(text))
@@ -165,9 +166,10 @@ def _plain_years(call_: Call, bounds: Bounds) -> Mask:
     """Return where all years have four digits and the pattern sorts, always or within these bounds."""
     missing_fields = larger_field(_pattern(call_))
     ok: Mask = np.asarray(missing_fields is not None)
+    least, beyond = (_FIRST_DAY + 1) * DAY, (_LAST_DAY - 1) * DAY
     for bound in bounds[0]:
         values, mask = int64_numbers(bound), null_mask(bound)
-        ok = ok & (values >= _FIRST + DAY) & (values < _LAST - DAY) & (True if mask is None else ~mask)
+        ok = ok & (values >= least) & (values < beyond) & (True if mask is None else ~mask)
     if not missing_fields or not ok.any():
         return ok
     z = zone_named(call_.zone or "UTC")
@@ -180,25 +182,25 @@ def _formatted(call_: Call, args: list[Datum]) -> Evaluated:
     values = int64_numbers(array)
     if call_.function == "from_unixtime":
         values = values * SECOND
-    local = z.local(values)
-    outside: Mask = (local < _FIRST) | (local >= _LAST)
-    texts = rendered(np.where(outside, 0, local), _pattern(call_))
+    days, clock = local_parts(z, values)
+    outside: Mask = (days < _FIRST_DAY) | (days >= _LAST_DAY)
+    texts = _rendered(np.where(outside, 0, days), clock, _pattern(call_))
     if outside.any():
         texts = pa.array(
             [
-                _far(v, _pattern(call_)) if o else t
-                for v, o, t in zip(local.tolist(), outside.tolist(), texts.to_pylist(), strict=True)
+                _far(days[at : at + 1], clock[at : at + 1], _pattern(call_)) if far else text
+                for at, (far, text) in enumerate(zip(outside.tolist(), texts.to_pylist(), strict=True))
             ]
         )
     return Evaluated(null_where(texts.cast(pa.string()), null_mask(array)))
 
 
-def _far(local: int, pattern: str) -> str:
+def _far(days: Numbers, clock: Numbers, pattern: str) -> str:
     """Format a time outside years 1 to 9999: longer years and those before 0 have a sign.
 
     Spark's ``y`` is Java's proleptic ``u``.
     """
-    month, _ = month_start(np.array([local // DAY]))
+    month, _ = month_start(days)
     year = int(month[0]) // 12 + 1970
     out = ""
     for text, kind in tokens(pattern) or ():
@@ -208,7 +210,7 @@ def _far(local: int, pattern: str) -> str:
         elif kind == "short year":
             out += f"{abs(year) % 100:02d}"
         else:
-            out += text if not kind else _field(np.array([local]), text, kind)[0].as_py()
+            out += text if not kind else _field(days, clock, text, kind)[0].as_py()
     return out
 
 

@@ -11,6 +11,7 @@ from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers
 from tamis.core.expr.calls import make_call
 from tamis.core.expr.coerce import common_type, implicit_cast, is_instant
 from tamis.core.expr.evaluate import constant_value
+from tamis.core.expr.far_times import cycles_away, has_wrapped, local_parts
 from tamis.core.expr.functions.datetime.clock_columns import add_months
 from tamis.core.expr.functions.datetime.time_units import build_checked, int64_numbers
 from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare_function, declare_overload
@@ -36,14 +37,13 @@ def split_interval(interval: Numbers) -> tuple[Numbers, Numbers]:
 def _timestamp_add(call: Call, args: list[Datum]) -> Evaluated:
     """Add days on the local calendar, then the rest as elapsed time (Java's ``plusDays`` and ``plus``)."""
     values, interval = int64_numbers(args[0]), int64_numbers(args[1])
-    whole = values + interval
-    bad = ((values ^ whole) & (interval ^ whole)) < 0
+    expected, whole = values.astype(np.float64) + interval, values + interval
     z = zone_named(call.zone or "UTC")
     if call.type == TIMESTAMP and z.fixed is None:
         days, rest = split_interval(interval)
-        offset = z.offset(values)
-        whole = z.instants(values + offset + days, offset) + rest
-    return build_checked(whole, bad, args, call.type)
+        offset, away = z.offset(values), cycles_away(expected)
+        whole = z.instants(values - away + offset + days, offset) + rest + away
+    return build_checked(whole, has_wrapped(whole, expected), args, call.type)
 
 
 declare_function(
@@ -68,16 +68,13 @@ def _instant_and_months(args: tuple[Expr, ...], _mode: Mode, _zone: str | None) 
 
 
 def _timestamp_add_months(call: Call, args: list[Datum]) -> Evaluated:
-    values = int64_numbers(args[0])
-    z = zone_named(call.zone or "UTC")
-    offset = z.offset(values) if call.type == TIMESTAMP else np.zeros((), np.int64)
-    local = values + offset
-    day = add_months(local // DAY, int64_numbers(args[1]))
-    bad = np.abs(day) > 106_751_990
-    out = np.where(bad, 0, day) * DAY + local % DAY
-    if call.type == TIMESTAMP:
-        out = z.instants(out, offset)
-    return build_checked(out, bad, args, call.type)
+    z, values = zone_named(call.zone or "UTC"), int64_numbers(args[0])
+    days, clock = local_parts(z, values)
+    day = add_months(days, int64_numbers(args[1]))
+    expected = day * float(DAY)
+    away = cycles_away(expected)
+    out = z.instants((day - away // DAY) * DAY + clock, z.offset(values)) + away
+    return build_checked(out, has_wrapped(out, expected), args, call.type)
 
 
 declare_function(
@@ -104,11 +101,9 @@ def _two_instants(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> 
 def _subtract_timestamps(call: Call, args: list[Datum]) -> Evaluated:
     """Return the difference of the local times; an hour repeated in autumn counts once."""
     a, b = int64_numbers(args[0]), int64_numbers(args[1])
-    if call.args[0].type == TIMESTAMP:
-        z = zone_named(call.zone or "UTC")
-        a, b = z.local(a), z.local(b)
-    out = a - b
-    return build_checked(out, ((a ^ out) & (~b ^ out)) < 0, args, call.type)
+    z = zone_named(call.zone or "UTC")
+    out = a - b + (z.offset(a) - z.offset(b))
+    return build_checked(out, has_wrapped(out, a.astype(np.float64) - b), args, call.type)
 
 
 declare_function(

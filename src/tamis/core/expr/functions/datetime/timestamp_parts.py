@@ -10,21 +10,21 @@ import pyarrow as pa
 from tamis.core.expr.arrow_values import (
     Datum,
     Evaluated,
+    Mask,
     Numbers,
-    build_array,
     mask_union,
     mode_outcome,
     null_mask,
     row_count,
 )
 from tamis.core.expr.coerce import implicit_cast, is_instant, is_numeric, is_text
+from tamis.core.expr.far_times import cycles_away, has_wrapped, local_days
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days, month_start
-from tamis.core.expr.functions.datetime.time_units import build_typed, int64_numbers
+from tamis.core.expr.functions.datetime.time_units import build_checked, build_typed, int64_numbers
 from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare_function
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone_named
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, DOUBLE, INTEGER, INTEGRAL, LONG, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal
-from tamis.core.types.arrow import to_arrow_type
 
 _SECONDS = Decimal(16, 6)
 _NEAR = 290_000
@@ -134,32 +134,31 @@ def _two_times(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
 def _months_between(call_: Call, args: list[Datum]) -> Evaluated:
     """Return months between two times.
 
-    They are whole between equal days of the month and between last days; otherwise a day is 1/31 of a month.
+    They are whole between equal days of the month and between last days; otherwise a day is 1/31 of a month. Then it
+    fails for a time whose midnight is before the least time of 64 bits.
     """
     z = zone_named(call_.zone or "UTC")
-    (month_a, day_a, last_a, time_a), (month_b, day_b, last_b, time_b) = (
-        _calendar(z, int64_numbers(a)) for a in args[:2]
+    (month_a, day_a, last_a, time_a, lost_a), (month_b, day_b, last_b, time_b, lost_b) = (
+        _calendar(z, np.atleast_1d(int64_numbers(a))) for a in args[:2]
     )
     whole = (day_a == day_b) | (last_a & last_b)
     seconds = (day_a - day_b) * 86_400 + time_a - time_b
     months = (month_a - month_b).astype(np.float64)
     parts = np.floor((months + seconds / (31 * 86_400)) * 1e8 + 0.5) / 1e8
-    return Evaluated(_doubled(np.where(whole, months, parts), args[:2]))
+    return build_checked(np.where(whole, months, parts), (lost_a | lost_b) & ~whole, args[:2], DOUBLE)
 
 
-def _calendar(z: Zone, instants: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Return months since 1970, the day of the month, whether it is the last, and seconds since midnight."""
-    days = z.local(instants) // DAY
+def _calendar(z: Zone, instants: Numbers) -> tuple[Numbers, Numbers, Mask, Numbers, Mask]:
+    """Return months since 1970, the day of the month, whether it is the last, seconds since midnight.
+
+    The last mask tells where midnight is beyond 64 bits.
+    """
+    days = local_days(z, instants)
     month, day = month_start(days)
-    elapsed = (instants - z.instants(days * DAY)) // SECOND
-    return month, day, days == month_days(month + 1) - 1, elapsed
-
-
-def _doubled(values: Numbers, args: list[Datum]) -> Datum:
-    n, null = row_count(args), mask_union(*(null_mask(a) for a in args))
-    return build_array(
-        np.broadcast_to(values, (n,)), None if null is None else np.broadcast_to(null, (n,)), to_arrow_type(DOUBLE)
-    )
+    away = cycles_away(instants)
+    midnight = z.instants((days - away // DAY) * DAY)
+    elapsed = (instants - away - midnight) // SECOND
+    return month, day, days == month_days(month + 1) - 1, elapsed, has_wrapped(midnight + away, instants)
 
 
 declare_function(
@@ -170,6 +169,7 @@ declare_function(
         sql=("months_between",),
         catalyst=("MonthsBetween",),
         claims=lambda _: (Claim.UP, Claim.DOWN, Claim.FIXED),
+        partial=lambda _: Partial.OUTSIDE,
         rule="months_between",
         zoned=lambda _args, _type: True,
         note="as the calendar has it, give or take the days by which months differ",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tamis.core.expr.arrow_values import Datum, Evaluated
 from tamis.core.expr.coerce import implicit_cast, is_instant, is_text
+from tamis.core.expr.far_times import cycles_away, has_wrapped
 from tamis.core.expr.functions.cast.cast_kernels import day_start
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MILLI, MINUTE, trunc_days
 from tamis.core.expr.functions.datetime.time_units import (
@@ -52,6 +53,7 @@ def _truncated(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
 
 
 def _date_trunc(call: Call, args: list[Datum]) -> Evaluated:
+    """Truncate on the local calendar. The result is later than the time if it falls into a gap, as in Java."""
     unit = named_unit(call.args[0], _TIME_UNITS)
     assert unit is not None
     z, values = zone_named(call.zone or "UTC"), int64_numbers(args[1])
@@ -59,13 +61,15 @@ def _date_trunc(call: Call, args: list[Datum]) -> Evaluated:
         unit in _UNITS and z.fixed is not None and z.fixed % _UNITS[unit] == 0
     ):
         out = values - values % _UNITS[unit]
-    elif unit in _UNITS:
-        offset = z.offset(values)
-        local = values + offset
-        out = z.instants(local - local % _UNITS[unit], offset)
     else:
-        out = day_start(z, trunc_days(z.local(values) // DAY, unit) * DAY)
-    return build_checked(out, out > values, [args[1]], TIMESTAMP)
+        away = cycles_away(values)
+        offset = z.offset(values)
+        local = values - away + offset
+        if unit in _UNITS:
+            out = z.instants(local - local % _UNITS[unit], offset) + away
+        else:
+            out = day_start(z, trunc_days(local // DAY, unit) * DAY) + away
+    return build_checked(out, has_wrapped(out, values), [args[1]], TIMESTAMP)
 
 
 declare_function(
