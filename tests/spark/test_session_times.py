@@ -305,3 +305,86 @@ def test_unusual_texts_are_changed_as_spark_reads_them(unusual_texts: Any, state
     assert changed
     left = ids(unusual_texts, name, "id < 100")
     assert left == ids(unusual_texts, "unusual_texts_plain", f"NOT coalesce({condition}, false)")
+
+
+USUAL = 1_717_200_000_000_000
+"""2024-06-01 in UTC."""
+FAR = {"late": [USUAL, 2**63 - 1], "early": [-(2**63), USUAL + 1]}
+
+
+@pytest.fixture(scope="module")
+def far_times(session: tuple[Any, Path]) -> Any:
+    spark, root = session
+    times = [time for part in FAR.values() for time in part]
+    table = tamis.create(root / "db" / "far_times", pa.schema([("id", pa.int32()), ("ts", pa.timestamp("us", "UTC"))]))
+    for at in (0, 2):
+        column = pa.array(times[at : at + 2], pa.timestamp("us", "UTC"))
+        table.append(pa.table({"id": pa.array([at, at + 1], pa.int32()), "ts": column}))
+    rows = ", ".join(f"({at}, {time}L)" for at, time in enumerate(times))
+    spark.sql(f"SELECT id, timestamp_micros(m) AS ts FROM VALUES {rows} AS v(id, m)").createOrReplaceTempView(
+        "far_times_plain"
+    )
+    return spark
+
+
+@pytest.mark.parametrize("zone", ["+09:00", "-05:00", "Asia/Tokyo", "America/New_York"])
+@pytest.mark.push_cases(2)
+def test_far_times_have_sparks_local_times(far_times: Any, zone: str) -> None:
+    """A program's largest time, for "never", lies beyond 64 bits in local time east of UTC."""
+    far_times.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        for condition in (
+            "year(ts) >= 2024",
+            "CAST(ts AS DATE) <= DATE'2024-12-31'",
+            "hour(ts) >= 12",
+            "CAST(ts AS STRING) > '2'",
+            "date_format(ts, 'yyyy-MM-dd') LIKE '%-01-%'",
+            "timestampdiff(DAY, ts, TIMESTAMP'2024-01-01 00:00:00') > 100",
+        ):
+            for asked in (condition, f"NOT ({condition})"):
+                wanted = ids(far_times, "far_times_plain", asked)
+                assert ids(far_times, "times_lake.db.far_times", asked) == wanted, asked
+    finally:
+        far_times.conf.unset("spark.sql.session.timeZone")
+
+
+ODD = pa.table(
+    {
+        "id": pa.array(range(4), pa.int32()),
+        "s": ["20240101000000123", "2024-01-01T23:00:00", "2024-01-01t01:00:00", "-0000-01-01"],
+        "n": [1, 1, 0, 0],
+        "z": [0, 0, 1, 1],
+        "d": [dt.date(2024, 1, 3)] * 4,
+        "x": [0.5, 1.0, 2.0, -1.0],
+        "y": [0.0, float("inf"), float("inf"), float("inf")],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def odd_values(session: tuple[Any, Path]) -> tuple[Any, tamis.Table]:
+    spark = both(session, "odd_values", [ODD.slice(1, 2), ODD.take([0, 3])])
+    return spark, tamis.open(session[1] / "db" / "odd_values")
+
+
+@pytest.mark.parametrize(
+    ("condition", "embedded"),
+    [
+        ("try_to_timestamp(s, 'yyyyMMddHHmmssSSS') IS NULL", False),
+        ("try_to_timestamp(s, \"yyyy-MM-dd'T'HH:mm:ss\") = TIMESTAMP'2024-01-01 01:00:00'", True),
+        ("try_to_timestamp(s, 'yyyy-MM-dd') IS NULL", True),
+        ("try_divide(n + 9223372036854775807L, z) IS NULL", True),
+        ("try_mod(n + 9223372036854775807L, z) IS NULL", True),
+        ("DATE'2024-01-01' + (d - DATE'2024-01-01') = '2024-01-03 12:00:00'", True),
+        ("isnan(power(x, y))", False),
+        ("power(1.0D, y) > 2", False),
+    ],
+)
+@pytest.mark.push_cases(4)
+def test_odd_values_are_sparks(odd_values: tuple[Any, tamis.Table], condition: str, embedded: bool) -> None:
+    spark, table = odd_values
+    wanted = ids(spark, "odd_values_plain", condition)
+    assert wanted
+    assert ids(spark, "times_lake.db.odd_values", condition) == wanted
+    if embedded:
+        assert sorted(table.scan(condition).to_arrow()["id"].to_pylist()) == wanted
