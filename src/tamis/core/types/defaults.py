@@ -10,7 +10,19 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.types.arrow import to_arrow_type
-from tamis.core.types.logical import BINARY, DOUBLE, FLOAT, Array, DataType, Decimal, Field, Map, String, Struct
+from tamis.core.types.logical import (
+    BINARY,
+    DOUBLE,
+    FLOAT,
+    VARIANT,
+    Array,
+    DataType,
+    Decimal,
+    Field,
+    Map,
+    String,
+    Struct,
+)
 from tamis.errors import CorruptData, InvalidInput
 
 
@@ -19,8 +31,8 @@ def initial_scalar(field: Field) -> pa.Scalar:
 
     The JSON form: numbers, texts and booleans as they are, decimals as text, binaries as base64, dates as
     days and instants, times and intervals as microseconds (or as ISO text), NaN and infinities as text,
-    structs as objects, maps as lists of pairs. CHAR values are padded here. Raises ``CorruptData`` for a value that
-    does not fit the type.
+    structs as objects (also the two binaries of a VARIANT), maps as lists of pairs. CHAR values are padded here. Raises
+    ``CorruptData`` for a value that does not fit the type.
     """
     arrow = to_arrow_type(field.type)
     try:
@@ -86,6 +98,8 @@ def _plain(value: Any, data_type: DataType) -> Any:
             return value.ljust(length)
     if data_type == BINARY:
         return base64.b64decode(value)
+    if data_type == VARIANT:
+        return {name: base64.b64decode(part) for name, part in value.items()}
     if data_type in (FLOAT, DOUBLE):
         return float(value)
     return value
