@@ -2,7 +2,8 @@
 
 Invariant: an edit changes exactly one property of exactly one column id and leaves everything else equal,
 including ids. Whether the result may follow the previous schema is decided elsewhere
-(``tamis.core.schema.schema_sequence``); a result that could not be a schema at all is rejected here.
+(``tamis.core.schema.schema_sequence``), and so is the form of its defaults (``carried_defaults``); a result that could
+not be a schema at all is rejected here.
 """
 
 from __future__ import annotations
@@ -11,13 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tamis.core.schema.widening import type_widens
-from tamis.core.types import DATE, NO_ID, TIMESTAMP_NTZ, Array, DataType, Field, Map, Schema, Struct
+from tamis.core.types import NO_ID, Array, DataType, Field, Map, Schema, Struct
 from tamis.core.types.logical import with_children
 from tamis.errors import AlreadyExists, IncompatibleSchema, InvalidInput
 
 Path = tuple[str, ...]
-DAY = 86_400_000_000
-"""Microseconds per day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +109,7 @@ def widen(schema: Schema, path: Path, to: DataType) -> Schema:
                 "and decimals to more digits; else add a new column."
             ),
         )
-    initial = old.initial_default
-    if (old.type, to) == (DATE, TIMESTAMP_NTZ) and isinstance(initial, int):
-        initial *= DAY  # the same value in the new type
-    return _changed(schema, old.id, lambda f: replace(f, type=to, initial_default=initial))
+    return _changed(schema, old.id, lambda f: replace(f, type=to))
 
 
 def set_default(schema: Schema, path: Path, sql: str | None) -> Schema:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tamis.core.schema import Dropped, dropped_in
+from tamis.core.schema.carried_defaults import carried_schemas
 from tamis.core.types import Schema
 from tamis.storage.commit_log.external_sources import source_from_json, source_to_json
 from tamis.storage.commit_log.model import Head, IndexDefinition, IndexPath
@@ -59,7 +60,7 @@ def head_from_json(value: dict[str, Any]) -> Head:
 
     Unknown keys are ignored; what must not be ignored is a feature.
     """
-    schemas = tuple(Schema.from_json(schema) for schema in value["schemas"])
+    schemas = carried_schemas(Schema.from_json(schema) for schema in value["schemas"])
     properties = dict(value["properties"])
     dropped = value.get("dropped")  # absent in heads of earlier writers: derived from the schemas
     constraints = _constraints(value, properties, schemas)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.generated_columns import FEATURE, check_generated
 from tamis.core.schema import dropped_between
+from tamis.core.schema.carried_defaults import carry_defaults, check_default_texts
 from tamis.core.stats.place_properties import renamed_properties
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
@@ -39,10 +40,11 @@ def next_schema(
     A writer that still has the old clustering writes parts of an earlier schema, which count as unordered, too.
 
     Without ``constraints`` (under the names of ``schema``), those of the head follow the change, and so do the names
-    in its properties.
+    in its properties. What rows older than a column show of it stays the same, whatever changes within the column.
 
     Raises ``InvalidInput``: ``RESERVED_NAME`` for a new column with the prefix of metadata columns,
-    ``CONSTRAINED_COLUMN`` for a change that a constraint forbids; and the errors of ``check_generated``.
+    ``CONSTRAINED_COLUMN`` for a change that a constraint forbids; and the errors of ``check_generated``,
+    ``carry_defaults`` and ``check_default_texts``.
     """
     before = set(head.schema.names) if head.schema else set[str]()
     for name in schema.names:
@@ -54,6 +56,9 @@ def next_schema(
                 remedy="Choose another name.",
             )
     given = replace(schema, schema_id=len(head.schemas))
+    if head.schema:
+        given = carry_defaults(head.schema, given)
+        check_default_texts(head.schema, given)
     check_generated(head.schema, given)
     check_identity(head.schema, given)
     dropped = dropped_between(head.schema, given) if head.schema else ()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tamis.core.schema import schema_edits as edit
 from tamis.core.schema.additions import added_fields, widened_fields
+from tamis.core.schema.carried_defaults import carry_defaults
 from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution, check_next
@@ -55,6 +56,7 @@ class Draft:
     def _next(self, schema: Schema) -> None:
         if self.follows:
             self.constraints = renamed_constraints(self.constraints, self.schema, schema)
+            schema = carry_defaults(self.schema, schema)  # also those of columns that an earlier step added
         self.properties = renamed_properties(self.properties, self.schema, schema)
         self.said = renamed_properties(self.said, self.schema, schema)
         self.schema = schema
