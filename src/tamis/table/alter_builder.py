@@ -89,7 +89,8 @@ class Alter:
     def widen(self, name: Name, type: Any) -> Alter:  # noqa: A002  # the word
         """Change a column to a type that holds every value of the old one.
 
-        Allowed: larger integers, float to double, date to timestamp_ntz, decimals with more digits.
+        Allowed: larger integers, float to double, date to timestamp_ntz, decimals with more digits. ``commit`` raises
+        ``IncompatibleSchema`` for a date beyond the year 294,247, where timestamp_ntz ends.
         """
         path = self._path(name)
         self._alteration.widen(path, _type(type, path[-1]))

@@ -1,6 +1,7 @@
 """Type widening, an extension of the migration rules (``widen=True``, ``ALTER COLUMN … TYPE``).
 
-Invariant: every value of the old type is exactly a value of the new one.
+Invariant: every value of the old type is exactly a value of the new one. Only DATE, which has days up to the year
+5,881,580, goes beyond TIMESTAMP_NTZ: whoever widens a column tests its dates (``tamis.core.expr.unfit_dates``).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from tamis.core.expr import Column, Expr
 from tamis.core.types import STRING, Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import to_arrow_field
 from tamis.core.types.dictionary_arrays import plain_array
+from tamis.errors import CorruptData
 from tamis.storage.files.column_conversion import FieldIndex, Names, convert_array, missing_column
 from tamis.storage.files.padded_values import padded_array
 
@@ -46,7 +47,7 @@ class Columns:
         """Convert a piece's columns to the reader's types; missing ones get NULL or the initial default.
 
         CHAR values are padded to the reader's length: another writer may not have padded them. STRING columns keep
-        the dictionary that a file gave them.
+        the dictionary that a file gave them. Raises ``CorruptData`` naming a column with a value that does not fit.
         """
         names = Names(self.part)
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -114,7 +115,14 @@ def _typed(array: pa.Array, field: Field, names: Names) -> pa.Array:
         if field.type == STRING:
             return array
         array = plain_array(array)
-    return padded_array(convert_array(array, field, names), field.type)
+    try:
+        return padded_array(convert_array(array, field, names), field.type)
+    except pa.ArrowInvalid as error:
+        raise CorruptData(
+            f"Column {field.name!r} has a value that does not fit its type, {field.type}: {error}.",
+            name=field.name,
+            remedy="Read a version from before it had this type, or delete such rows by a filter on other columns.",
+        ) from error
 
 
 def _leader(selected: Field | None, full: Field, nodes: list[Column]) -> Field:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import conjuncts_of, parse_predicate
+from tamis.core.expr import Expr, conjuncts_of, parse_predicate
+from tamis.core.expr.unfit_dates import unfit_dates
 from tamis.core.pruning import decide
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
@@ -63,7 +64,7 @@ def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
 def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, still_valid: StillValid) -> None:
     """Check that rows made under ``before`` fit the head in force now.
 
-    Raises ``SchemaMismatch`` with the reason if they do not.
+    Raises ``SchemaMismatch`` with the reason if they do not, or if no statistics prove that their dates do.
     """
     if now.schema is None:
         return
@@ -75,6 +76,8 @@ def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, s
             if schema_id in schemas
             else "theirs is not a schema of this table"
         )
+        if why is None and _has_unfit_dates(add, schemas[schema_id], now.schema):
+            why = "a date among them may not fit TIMESTAMP_NTZ"
         if why is not None:
             raise SchemaMismatch(
                 f"The table's schema has changed since these rows were made: {why}.",
@@ -143,12 +146,21 @@ def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
         filters = proposal.conjuncts
         if filters is None:
             filters = conjuncts_of(parse_predicate(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi))
-        decision = decide(
-            filters, TableEvidence(evidence, {schema.schema_id: schema for schema in head.schemas}), now=None
-        )
-        return not bool(decision.none.all())
+        return _possible(filters, evidence, head.schemas)
     except Exception:  # noqa: BLE001  # any failure counts as a possible match
         return True
+
+
+def _possible(filters: Sequence[Expr], evidence: pa.Table, schemas: Sequence[Schema]) -> bool:
+    """Return whether the filters may be true for a row that ``evidence`` describes."""
+    decision = decide(filters, TableEvidence(evidence, {schema.schema_id: schema for schema in schemas}), now=None)
+    return not bool(decision.none.all())
+
+
+def _has_unfit_dates(add: Sequence[pa.Table], written: Schema, now: Schema) -> bool:
+    """Return whether new parts of the schema ``written`` may have a date that does not fit its type in ``now``."""
+    parts = [manifest.filter(pc.equal(manifest["schema_id"], written.schema_id)) for manifest in add]
+    return any(_possible([wrong], mine, [written]) for wrong in unfit_dates(written, now) for mine in parts)
 
 
 def _evidence(segment: Segment) -> pa.Table:

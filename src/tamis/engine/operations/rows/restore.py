@@ -19,7 +19,7 @@ from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, pack_paths
 from tamis.engine.operations.layout.compaction_candidates import with_age
 from tamis.engine.operations.layout.index_commits import with_index_segments
 from tamis.engine.operations.result import Result
-from tamis.engine.operations.schema.constraint_validation import check_rows
+from tamis.engine.operations.schema.constraint_validation import check_dates, check_rows
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
 from tamis.storage.commit_log.checked_parts import with_checked
@@ -40,8 +40,8 @@ def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) 
     Raises ``NotFound`` (``VERSION_NOT_FOUND``), also for a vacuumed version; ``InvalidInput``
     (``COLUMN_DROPPED``) naming a column that has been dropped since, unless allowed, and (``COLUMN_NEEDS_VALUE``)
     naming a column of today that must have values and was not there then; ``SchemaMismatch``
-    (``CHECK_VIOLATION``) for a row that violates a constraint of today; ``Conflict`` if other commits keep getting
-    in the way.
+    (``CHECK_VIOLATION``) for a row that violates a constraint of today; ``IncompatibleSchema`` for a date that its
+    column, which is TIMESTAMP_NTZ today, does not hold; ``Conflict`` if other commits keep getting in the way.
     """
     then = load(store, version)
 
@@ -114,8 +114,10 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
         -1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone)
     )
     checks = enforced_constraints(now.head.constraints)
+    other = set(before["part_id"].to_pylist()) - set(back["part_id"].to_pylist())
+    if now.schema is not None:
+        check_dates(store, then, now.schema, other)
     if checks:
-        other = set(before["part_id"].to_pylist()) - set(back["part_id"].to_pylist())
         check_rows(store, Snapshot(store, then.commit, now.head), checks, other)
     manifest, vectors = added_again(back.append_column(PACKED, _paths(then, back, ids)))
     proposal = Proposal(

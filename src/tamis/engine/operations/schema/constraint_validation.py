@@ -1,36 +1,43 @@
-"""Tests the rows that a table has already by new CHECK constraints, reading only parts that may hold a wrong row.
+"""Tests the rows that a table has by new CHECK constraints, and dates that become TIMESTAMP_NTZ.
 
-Invariant: a part is not read only if its statistics prove that the constraint is false for none of its rows and
-fails on none. Rows never change within a part, so a part is tested once however often the commit is tried.
+Only parts that may hold a wrong row are read.
+
+Invariant: a part is not read only if its statistics prove that it holds no wrong row, and no row on which a constraint
+fails. Rows never change within a part, so a part is tested once however often the commit is tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from tamis.core.expr import Expr, make_call
-from tamis.core.expr import column_paths as columns_of
+from tamis.core.expr import Expr, column_paths, make_call
+from tamis.core.expr.unfit_dates import unfit_dates
 from tamis.core.types import Schema
 from tamis.engine.operations.rows.overwrite import find_matching
 from tamis.engine.operations.rows.row_change import read_set
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_writer.row_checks import failed_check, violated_check
 from tamis.engine.scan import Options
-from tamis.errors import InvalidInput
+from tamis.errors import IncompatibleSchema, InvalidInput
 from tamis.storage.commit_log import Constraint, Head, Snapshot
 from tamis.storage.commit_log.constraint_columns import check_tree
 from tamis.storage.commit_log.table_constraints import enforced_constraints
+from tamis.storage.files.column_conversion import Names, convert_array
 from tamis.storage.object_store import Store
+
+PartIds = set[str] | frozenset[str]
 
 
 @dataclass(slots=True)
 class Validation:
-    """The test of existing rows by the constraints that a change of the head brings."""
+    """The test of existing rows by the constraints and types that a change of the head brings."""
 
     store: Store
     _tested: set[str] = field(default_factory=set)
@@ -41,48 +48,80 @@ class Validation:
     def run(self, base: Snapshot, head: Head) -> dict[str, Any]:
         """Test the rows of ``base``; return what the proposal of ``head`` says that it read.
 
-        Raises ``SchemaMismatch`` (``CHECK_VIOLATION``, ``CHECK_FAILED``) for the first wrong row.
+        Raises ``SchemaMismatch`` (``CHECK_VIOLATION``, ``CHECK_FAILED``) for the first wrong row, and the errors of
+        ``check_dates``.
         """
+        schema = head.schema
         known = {one.constraint_id for one in base.head.constraints}
         checks = [one for one in enforced_constraints(head.constraints) if one.constraint_id not in known]
-        if not checks or head.schema is None:
+        dates = unfit_dates(base.schema, schema) if base.schema and schema else []
+        if schema is None or not (dates or checks):
             return {}
-        if self._schema is not None and self._schema.fields != head.schema.fields:
+        if self._schema is not None and self._schema.fields != schema.fields:
             self._tested.clear()
-        self._schema = head.schema
+        self._schema = schema
+        check_dates(self.store, base, schema, self._tested)  # first: the checks read dates in their new type
         check_rows(self.store, Snapshot(self.store, base.commit, head), checks, self._tested)
         self._tested |= set(base.parts()["part_id"].to_pylist())
-        wrong = reduce(lambda a, b: make_call("or", a, b), [_false(one, head.schema) for one in checks])
-        reads = read_set((wrong,), _options(head))
-        return {"reads": reads, "conjuncts": (wrong,), "exact": True}
+        either = reduce(lambda a, b: make_call("or", a, b), [*dates, *(_false(one, schema) for one in checks)])
+        return {"reads": read_set((either,), _options(head)), "conjuncts": (either,), "exact": True}
 
 
-def check_rows(
-    store: Store, snapshot: Snapshot, checks: Sequence[Constraint], without: set[str] | frozenset[str] = frozenset()
-) -> None:
+def check_dates(store: Store, snapshot: Snapshot, after: Schema, without: PartIds = frozenset()) -> None:
+    """Test the dates of ``snapshot`` that are TIMESTAMP_NTZ in ``after``, except in the parts ``without``.
+
+    Raises ``IncompatibleSchema`` (``MIGRATION_TYPE_CHANGE``) naming a column with a date that does not fit.
+    """
+    before = snapshot.schema
+    if before is None:
+        return
+    for wrong in unfit_dates(before, after):
+        column = before.by_id[column_paths(wrong)[0][0]]
+        with closing(_rows(store, snapshot, Schema((column,), before.schema_id), wrong, without)) as batches:
+            for batch in batches:
+                try:
+                    convert_array(batch.column(0), after.by_id[column.id], Names(before))
+                except pa.ArrowInvalid as error:
+                    raise IncompatibleSchema(
+                        f"Column {column.name!r} has a date that does not fit TIMESTAMP_NTZ, "
+                        "which ends in the year 294247.",
+                        code="MIGRATION_TYPE_CHANGE",
+                        name=column.name,
+                        remedy="Correct such dates or delete their rows first.",
+                    ) from error
+
+
+def check_rows(store: Store, snapshot: Snapshot, checks: Sequence[Constraint], without: PartIds = frozenset()) -> None:
     """Test the rows of ``snapshot``, except those of the parts ``without``, by each of ``checks``."""
     schema = snapshot.schema
     assert schema is not None
-    options = _options(snapshot.head)
     for check in checks:
         tree = check_tree(check, schema)
-        named = {ids[0] for ids in columns_of(tree)}
+        named = {ids[0] for ids in column_paths(tree)}
         selected = Schema(tuple(f for f in schema if f.id in named) or schema.fields[:1], schema.schema_id)
-        found = find_matching(store, snapshot, selected, (_false(check, schema),), options)
-        parts = found.parts.where(~np.isin(found.parts.table["part_id"].to_pylist(), list(without)))
-        tracked = TrackedRead(found, parts=parts)
         try:
-            for ref in parts:
-                for batch in tracked.rows(ref):
-                    if len(batch):
-                        arrays = {f.id: batch.column(at) for at, f in enumerate(selected)}
-                        raise violated_check(check, tree, arrays, 0)
+            with closing(_rows(store, snapshot, selected, _false(check, schema), without)) as batches:
+                if (batch := next(batches, None)) is not None:
+                    arrays = {f.id: batch.column(at) for at, f in enumerate(selected)}
+                    raise violated_check(check, tree, arrays, 0)
         except InvalidInput as error:
             if error.code != "FILTER_FAILED":
                 raise
             raise failed_check(check, tree, {}, None, error.message.rpartition(": ")[2]) from error
-        finally:
-            tracked.finish()
+
+
+def _rows(
+    store: Store, snapshot: Snapshot, selected: Schema, wrong: Expr, without: PartIds
+) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the rows for which ``wrong`` is true."""
+    found = find_matching(store, snapshot, selected, (wrong,), _options(snapshot.head))
+    parts = found.parts.where(~np.isin(found.parts.table["part_id"].to_pylist(), list(without)))
+    tracked = TrackedRead(found, parts=parts)
+    try:
+        for ref in parts:
+            yield from (batch for batch in tracked.rows(ref) if len(batch))
+    finally:
+        tracked.finish()
 
 
 def _options(head: Head) -> Options:

@@ -1,8 +1,8 @@
 """Changes of a table's schema or properties: one metadata commit, rebased on whatever others committed.
 
-Invariant: no data is read or written. The committed head was checked against the head it follows, so the
-sequence of schemas is valid at every version; a change made meaningless by another writer's change is refused
-instead of reinterpreted.
+Invariant: no data is written, and none is read but to test it by the new head (``constraint_validation``). The
+committed head was checked against the head it follows, so the sequence of schemas is valid at every version; a change
+made meaningless by another writer's change is refused instead of reinterpreted.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def commit_schema(
     """Commit ``plan`` of the table's head; a no-op if that changes nothing.
 
     ``policy`` overrides the table's ``tamis.schema.policy``. A repeat with the same ``operation_id`` and
-    ``snapshot`` after a lost answer returns the first result. Existing rows are tested by a new CHECK. Raises
-    ``IncompatibleSchema`` (``FORWARD_ONLY``) under that policy, ``SchemaMismatch`` (``CHECK_VIOLATION``),
-    ``Conflict``, and the errors of ``plan``.
+    ``snapshot`` after a lost answer returns the first result. Existing rows are tested by a new CHECK, and by a new
+    type that may not hold them. Raises ``IncompatibleSchema`` (``FORWARD_ONLY`` under that policy,
+    ``MIGRATION_TYPE_CHANGE``), ``SchemaMismatch`` (``CHECK_VIOLATION``), ``Conflict``, and the errors of ``plan``.
     """
     validation = Validation(store)
 
