@@ -10,6 +10,7 @@ import pytest
 
 import tamis
 from tamis.engine.operations.layout import index_operations as index_verbs
+from tamis.engine.operations.streaming.stream_source import Follower
 from tamis.engine.secondary_index.index_upkeep import build_entry
 from tamis.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from tamis.storage.commit_log import Operation, Proposal, commit, load, transaction
@@ -99,6 +100,29 @@ def test_versions_that_are_gone_say_so() -> None:
     assert tamis.open(of.path, version=5).scan().count() == 200
     with pytest.raises(NotFound, match="vacuum"):
         tamis.open(of.path, timestamp=of.history()["timestamp"].to_pylist()[-2])
+
+
+def test_a_stream_begins_at_a_time_between_the_versions_that_went_and_those_kept() -> None:
+    """The version before the first that it reads may be gone, since nothing of it is read."""
+    of = filled(2)
+    of.overwrite(rows(900, 5))
+    of.store.list()
+    world().sleep(2 * DAY.total_seconds())
+    of.append(rows(1000, 5))
+    world().sleep(2 * DAY.total_seconds())
+    of.append(rows(2000, 5))
+    assert of.vacuum(DAY, dry_run=False, below_retention=True).oldest_version == 4
+    follower = Follower(of.store)
+    times = {commit["version"]: int(commit["timestamp"].timestamp() * 1e6) for commit in of.history().to_pylist()}
+    for begin in (times[3] + 1, times[4] - 1, times[4]):
+        start = follower.begin(timestamp_micros=begin)
+        assert (start.version, start) == (4, follower.begin(4))
+        paths = [ref.path for ref in follower.parts(start, follower.advance(start))]
+        assert paths == of.refresh().snapshot.parts()["path"].to_pylist()[1:]
+    for begin in (times[0] - 1, times[2], times[3]):
+        with pytest.raises(NotFound, match="vacuum") as caught:
+            follower.begin(timestamp_micros=begin)
+        assert caught.value.code == "VERSION_NOT_FOUND"
 
 
 def test_orphans_of_failed_writes_go_and_running_ones_stay() -> None:

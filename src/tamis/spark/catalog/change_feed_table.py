@@ -17,7 +17,7 @@ from tamis.engine.operations.rows.change_feed import changes_of, feed_spec
 from tamis.engine.operations.rows.change_images import key_columns
 from tamis.engine.operations.rows.feed_columns import feed_schema
 from tamis.engine.scan.query_instants import instant_micros
-from tamis.errors import InvalidInput, NotFound
+from tamis.errors import InvalidInput
 from tamis.spark.executors.change_task import ChangeRead, change_tasks
 from tamis.spark.executors.partitions import Sizes, pack_tasks
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -25,7 +25,7 @@ from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.jvm_bridge.wire_format import list_items
 from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.scan.python_source import python_reader
-from tamis.storage.commit_log import Snapshot, load
+from tamis.storage.commit_log import Snapshot, load, version_after
 from tamis.storage.commit_log.vacuum_marker import check_readable
 from tamis.storage.object_store import Store
 
@@ -167,17 +167,7 @@ def _first(store: Store, given: Mapping[str, Any], zone: str) -> int:
         raise _bad("startingVersion", "A change feed cannot begin at 'latest'.", "Give the number of a version.")
     if version is not None:
         return int(version)
-    return first_after(store, instant_micros(instant, zone, name="startingTimestamp") - 1)
-
-
-def first_after(store: Store, instant: int) -> int:
-    """Return the first version after ``instant`` (in microseconds), which need not exist yet."""
-    try:
-        return load(store, timestamp_micros=instant).version + 1
-    except NotFound as error:
-        if error.code != "VERSION_NOT_FOUND":
-            raise
-        return 0
+    return version_after(store, instant_micros(instant, zone, name="startingTimestamp") - 1)
 
 
 def _last(store: Store, given: Mapping[str, Any], zone: str) -> Snapshot:

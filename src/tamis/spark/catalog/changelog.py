@@ -12,10 +12,10 @@ from tamis.core.types import Schema
 from tamis.core.types.identifiers import split_list
 from tamis.engine.operations import FeedForm
 from tamis.errors import InvalidInput
-from tamis.spark.catalog.change_feed_table import ChangeFeedTable, first_after
+from tamis.spark.catalog.change_feed_table import ChangeFeedTable
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import Use, read_options
-from tamis.storage.commit_log import Head, Snapshot, load
+from tamis.storage.commit_log import Head, Snapshot, load, version_after
 from tamis.storage.commit_log.table_constraints import PRIMARY_KEY, column_names
 from tamis.storage.commit_log.version_points import version_in
 from tamis.storage.object_store import Store
@@ -115,7 +115,7 @@ def _by_version(store: Store, asked: Any) -> tuple[int, Snapshot]:
 
 def _by_time(store: Store, asked: Any) -> tuple[int, Snapshot]:
     start, ending = asked.startingTimestamp(), asked.endingTimestamp()
-    first = first_after(store, start - 1 if asked.startingBoundInclusive() else start)
+    first = version_after(store, start - 1 if asked.startingBoundInclusive() else start)
     if not ending.isPresent():
         return first, load(store)
     _check_order(start, ending.get(), "The first time is after the last one.")

@@ -17,7 +17,7 @@ from tamis.storage.commit_log.proposal import Proposal
 from tamis.storage.commit_log.snapshot import SEGMENT_COLUMNS, Snapshot
 from tamis.storage.commit_log.table_constraints import Constraint
 from tamis.storage.commit_log.transaction import commit
-from tamis.storage.commit_log.version_loading import HISTORY, history, load
+from tamis.storage.commit_log.version_loading import HISTORY, history, load, version_after
 
 __all__ = [
     "EXTERNAL_COLUMNS",
@@ -41,4 +41,5 @@ __all__ = [
     "load",
     "next_schema",
     "ordered_now",
+    "version_after",
 ]

@@ -73,6 +73,19 @@ def load(
     return snapshot if version is not None else _not_ended(snapshot)
 
 
+def version_after(store: Store, micros: int) -> int:
+    """Return the first version later than ``micros``, which need not exist yet; versions that vacuum has removed count.
+
+    Raises ``NotFound`` (``TABLE_NOT_FOUND``).
+    """
+    try:
+        return load(store, timestamp_micros=micros, vacuumed=True).version + 1
+    except NotFound as error:
+        if error.code != "VERSION_NOT_FOUND":
+            raise
+        return 0  # the table did not exist then
+
+
 def history(store: Store, limit: int | None = None, until: Commit | None = None) -> pa.Table:
     """Return the commits up to ``until`` (None: the newest), newest first, as ``HISTORY``."""
     latest = until or _latest(store)

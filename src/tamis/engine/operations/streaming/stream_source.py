@@ -23,7 +23,7 @@ from tamis.engine.operations.rows.feed_columns import schema_replacements
 from tamis.engine.scan import PartRefs
 from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tamis.sizes import SIZES
-from tamis.storage.commit_log import Snapshot, load
+from tamis.storage.commit_log import Snapshot, load, version_after
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.conflict import thins_older_parts
@@ -156,11 +156,7 @@ class Follower:
         latest = self._latest()
         table_id = latest.head.table_id
         if timestamp_micros is not None:
-            try:
-                found = load(self._store, timestamp_micros=timestamp_micros - 1)
-                version = found.version + 1
-            except NotFound:
-                version = 0
+            version = version_after(self._store, timestamp_micros - 1)
             if version > latest.version and timestamp_micros > world().now_micros():
                 raise _in_the_future()  # a position holds no time: commits until then would be read
         if version is None:
