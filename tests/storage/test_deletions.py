@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.compute as pc
@@ -12,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import CorruptData, InvalidInput
-from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, features, load
+from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, deletion_vectors, features, load
 from tamis.storage.commit_log.deletion_vectors import FOLDER, read_bitmap, row_ordinals, serialize_vector
 from tamis.storage.object_store import Store
+from tamis.storage.object_store.metadata_files import columns_from_json
 from tests.storage.faults import FaultyStore, Plan, single_faults
 from tests.storage.making import append, copy, forget, manifest, memory, new_table
 
@@ -204,3 +206,22 @@ def test_as_a_plain_model(steps: list[tuple[str, int]]) -> None:
 def test_vectors_and_ordinals_are_inverse() -> None:
     rows = np.array([0, 5, 70_000, 4_000_000_000])
     assert row_ordinals(read_bitmap(serialize_vector(rows))).tolist() == rows.tolist()
+
+
+def test_a_part_whose_vector_is_missing_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its vector, a part would show its deleted rows."""
+    rows = np.random.default_rng(1).permutation(2_000_000)
+    base = append(store, load(store), manifest(2, rows=2_000_000, ids=["x", "y"]))
+    after = delete(store, base, x=rows[:100_000].tolist(), a=[1])
+
+    def without_x(value: dict[str, object]) -> object:
+        table = columns_from_json(value).read(store, lambda _: ["part_id", "vector"])
+        return SimpleNamespace(read=lambda *_: table.filter(pc.not_equal(table["part_id"], "x")))
+
+    assert set(deleted(after)) == {"a", "b", "c", "x", "y"}
+    monkeypatch.setattr(deletion_vectors, "columns_from_json", without_x)
+    forget()
+    with pytest.raises(CorruptData) as caught:
+        load(store).parts()
+    assert (caught.value.code, caught.value.name) == ("BAD_DELETIONS", "x")
+    assert deleted(base)["x"] == set()

@@ -157,10 +157,25 @@ def removal_of(parts: pa.Table, delete_rows: Mapping[str, bytes]) -> RowRemoval:
 
 
 def chosen_vectors(store: Store, layers: Sequence[Any], found: pa.Table) -> pa.Array:
-    """Return one vector for each chosen change (``layer, row, part_id, tables``).
+    """Return one vector for each chosen change (``layer, row, part_id, rows, tables``).
 
-    A vector comes from its rollup or commit, or from the file named there.
+    Raises ``CorruptData`` (``BAD_DELETIONS``) naming a part that has deleted rows and no vector: they would be shown.
     """
+    vectors = _stored_vectors(store, layers, found)
+    lost = found.filter(pc.and_(vectors.is_null(), pc.greater(found["rows"], 0)))
+    if len(lost):
+        name = lost["part_id"][0].as_py()
+        raise CorruptData(
+            f"The deletion vector of part {name} is missing.",
+            code="BAD_DELETIONS",
+            name=name,
+            remedy="Restore the log from a backup.",
+        )
+    return vectors
+
+
+def _stored_vectors(store: Store, layers: Sequence[Any], found: pa.Table) -> pa.Array:
+    """Return the vectors, each from its rollup or commit, or from the file named there; NULL where there is none."""
     layer_of, row_of = found["layer"].to_numpy(), found["row"].to_numpy()
     pieces, places = [], []
     for at in np.unique(layer_of).tolist():
