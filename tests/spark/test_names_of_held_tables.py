@@ -45,7 +45,7 @@ def rows_now(path: str) -> list[tuple[int, int]]:
     return sorted(zip(found["a"].to_pylist(), found["b"].to_pylist(), strict=True))
 
 
-@pytest.mark.parametrize("change", BY_NAME.keys() - {"delete"})  # it finds the rows of few parts without Spark
+@pytest.mark.parametrize("change", [name for name in BY_NAME if name != "delete"])  # that finds few rows without Spark
 def test_a_second_attempt_does_not_follow_a_rename(
     lake: Lake, table: tamis.Table, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
