@@ -10,7 +10,7 @@ from tamis import InvalidInput, NotFound
 from tamis.bridges.sources.hive_partitions import partitions_of
 from tamis.cli.ingest import ingest_folder
 from tamis.cli.ingest_files import commit_batches, file_kind
-from tamis.cli.source_folders import File, list_files
+from tamis.cli.source_folders import File, check_linked_files, list_files
 
 
 def make(folder: Path, *names: str) -> list[File]:
@@ -146,15 +146,28 @@ def test_links_to_files_that_are_taken_anyway_are_refused(tmp_path: Path, target
     assert [f.name for f in list_files(tmp_path / "in")] == ["k=0/a.csv", "k=0/also.csv", "k=1/a.csv"]
     (tmp_path / "in" / "latest.csv").symlink_to(target)
     with pytest.raises(InvalidInput, match=r"The link .* leads to .* also found by another path") as caught:
-        list_files(tmp_path / "in")
+        ingest_folder(str(tmp_path / "t"), str(tmp_path / "in"))
     assert caught.value.code == "LINKED_TWICE"
+    assert not (tmp_path / "t").exists()
 
 
-def test_a_link_to_a_hidden_file_is_taken(tmp_path: Path) -> None:
-    """Hidden files are not taken by their own names."""
-    make(tmp_path, "b.csv", ".kept.csv")
-    (tmp_path / "a.csv").symlink_to(".kept.csv")
-    assert [f.name for f in list_files(tmp_path)] == ["a.csv", "b.csv"]
+@pytest.mark.parametrize("target", [".kept.csv", "kept.raw"])
+def test_a_link_to_a_file_that_is_not_taken_by_its_own_name(tmp_path: Path, target: str) -> None:
+    make(tmp_path, "b.csv", target)
+    (tmp_path / "a.csv").symlink_to(target)
+    chosen, files = file_kind(tmp_path, list_files(tmp_path), None)
+    check_linked_files(tmp_path, files)
+    assert (chosen, [f.name for f in files]) == ("csv", ["a.csv", "b.csv"])
+
+
+def test_a_link_to_a_file_of_a_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "delta" / "p.parquet").write_text("x")
+    make(tmp_path / "in", "a.parquet")
+    (tmp_path / "in" / "b.parquet").symlink_to(tmp_path / "delta" / "p.parquet")
+    with pytest.raises(InvalidInput) as caught:
+        list_files(tmp_path / "in")
+    assert caught.value.code == "TABLE_FOLDER"
 
 
 @pytest.mark.parametrize(

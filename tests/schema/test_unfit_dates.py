@@ -47,6 +47,19 @@ PLACES: dict[str, tuple[str, Nested]] = {
 }
 
 
+@pytest.mark.parametrize("form", ["parquet", "vortex"])
+@pytest.mark.parametrize("place", ["element", "value", "field of elements"])
+def test_dates_of_deleted_rows_need_not_fit(form: str, place: str) -> None:
+    """A file still has them, among the elements of its lists."""
+    table = dated(*range(100), BEYOND, *range(100), place=place, format=form)
+    assert table.delete("k = 100").rows_deleted == 1
+    table.alter().widen(tuple(PLACES[place][0].split(".")), NTZ).commit()
+    table.refresh()
+    assert table.scan(order_by="k", limit=5).to_arrow()["k"].to_pylist() == [0, 1, 2, 3, 4]
+    assert table.update({"k": "k + 1000"}, "k = 3").rows_updated == 1
+    assert table.scan("k >= 1000").to_arrow()["k"].to_pylist() == [1003]
+
+
 def days(*numbers: int | None, nested: Nested = lambda v: v, first: int = 0) -> pa.Table:
     """Rows with these days since 1970, numbered from ``first``."""
     dates = nested(pa.array(numbers, pa.int32()).cast(DATE))

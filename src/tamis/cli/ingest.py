@@ -21,7 +21,7 @@ from tamis.cli.ingest_files import commit_batches, file_kind
 from tamis.cli.ingest_load import load_files
 from tamis.cli.progress import progress_bar
 from tamis.cli.session import spark_session
-from tamis.cli.source_folders import File, list_files
+from tamis.cli.source_folders import File, check_linked_files, list_files
 from tamis.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from tamis.storage.commit_log import Operation, StreamEpoch, history
 from tamis.table import Table
@@ -56,6 +56,7 @@ def ingest_folder(
     check_read_options(read_options or {})
     source = Path(folder).expanduser().resolve()
     chosen, files = file_kind(source, list_files(source), file_format)
+    check_linked_files(source, files)
     partitions = partitions_of([file.name for file in files]).names
     table = _table(path, cluster_by, dict(storage_options or {}))
     query = f"ingest:{source}"

@@ -76,7 +76,8 @@ class Batch:
 
     def reader(self, spark: Any) -> Any:
         """Return Spark's reader of this format with all options; a malformed record fails it."""
-        settings = {**_DEFAULTS[self.file_format], "basePath": str(self.folder), **self.options}
+        every = {"basePath": str(self.folder), "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+        settings = {**_DEFAULTS[self.file_format], **every, **self.options}
         return spark.read.format(self.file_format).options(**settings)
 
     def option(self, name: str) -> str:

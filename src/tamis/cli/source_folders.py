@@ -7,8 +7,9 @@ which of them hold rows, and which of those rows are deleted.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -43,8 +44,6 @@ def list_files(folder: Path) -> list[File]:
 
 def _walk(folder: Path) -> Iterator[File]:
     walked = [folder.resolve()]
-    places: set[Path] = set()
-    links: list[Path] = []
     for root, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
         place = Path(root)
         _check_no_table(place, folders)
@@ -52,24 +51,28 @@ def _walk(folder: Path) -> Iterator[File]:
         for name in folders:
             if (place / name).is_symlink():
                 _check_link(place / name, walked)
-        places.add(place.resolve())
         for name in names:
             path = place / name
             if not is_hidden(name) and path.is_file():
                 if path.is_symlink():
-                    links.append(path)
+                    _check_not_in_table(path.resolve())
                 yield File(path.relative_to(folder).as_posix(), path.stat().st_size)
-    _check_links_to_files(links, places)
 
 
-def _check_links_to_files(links: Sequence[Path], places: Collection[Path]) -> None:
-    """Raise ``InvalidInput`` (``LINKED_TWICE``) for a link to a file that ``places``, or another link, have, too."""
-    targets: set[Path] = set()
+def check_linked_files(folder: Path, files: Iterable[File]) -> None:
+    """Raise ``InvalidInput`` (``LINKED_TWICE``) for a symbolic link to a file that is among ``files``, too."""
+    real_folder = cache(Path.resolve)
+    plain, links = set[Path](), list[Path]()
+    for path in (folder / file.name for file in files):
+        if path.is_symlink():
+            links.append(path)
+        else:
+            plain.add(real_folder(path.parent) / path.name)
     for link in links:
         target = link.resolve()
-        if target in targets or (target.parent in places and not is_hidden(target.name)):
+        if target in plain:
             raise _linked_twice(link, f"{target}, which is")
-        targets.add(target)
+        plain.add(target)
 
 
 def _check_link(link: Path, walked: list[Path]) -> None:

@@ -28,6 +28,7 @@ from tamis.bridges.sources.iceberg_columns import known_names
 from tamis.bridges.sources.iceberg_metadata import metadata_damaged
 from tamis.bridges.sources.source_changes import SourceChange
 from tamis.bridges.sources.source_kinds import DELTA, ICEBERG
+from tamis.core.schema.carried_defaults import carry_defaults
 from tamis.core.types import NULL, Schema
 from tamis.core.types.char_values import char_length
 from tamis.errors import InvalidInput
@@ -256,7 +257,9 @@ def _names(schema: Schema, path: tuple[int, ...]) -> tuple[str, ...]:
 def _evolved(head: Head, schema: Schema, root: str) -> Head:
     assert head.schema is not None
     _check_padding(head.schema, schema, root)
-    return head if schema.fields == head.schema.fields else next_schema(head, schema)
+    # The head has defaults in the form of its newest types, a source those of the schema that brought them.
+    same = carry_defaults(head.schema, schema).fields == head.schema.fields
+    return head if same else next_schema(head, schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from tamis.core.types.utf8_texts import is_malformed, malformed_flags, padded_te
 from tamis.engine.part_writer.blank_values import blank_array
 from tamis.engine.part_writer.plain_arrays import to_plain
 from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.storage.files.column_conversion import without_unused
 
 
 def fit_array(array: pa.Array, target: Field, path: str) -> pa.Array:
@@ -54,11 +55,11 @@ def fit_array(array: pa.Array, target: Field, path: str) -> pa.Array:
         case Struct(fields):
             return _struct(array, fields, target.type, path)
         case Array(element):
-            array = _inside(_list(array, target.type, path))
+            array = without_unused(_list(array, target.type, path))
             return _rebuild(array, target.type, fit_array(array.values, element, f"{path}.element"))
         case Map(key, value):
             _check(pa.types.is_map(array.type), array.type, target.type, path)
-            array = _inside(array)
+            array = without_unused(array)
             entries = [fit_array(array.keys, key, f"{path}.key"), fit_array(array.items, value, f"{path}.value")]
             return _rebuild(
                 array,
@@ -163,15 +164,6 @@ def _list(array: pa.Array, target: Array, path: str) -> pa.Array:
         array = array.cast(pa.list_(kind.value_field))
     _check(pa.types.is_list(array.type), kind, target, path)
     return array
-
-
-def _inside(array: pa.Array) -> pa.Array:
-    """Drop inner values that no list references: they need not fit."""
-    if not array.null_count and array.offset == 0 and len(array.offsets):
-        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
-        if first == 0 and last == len(array.values):
-            return array
-    return pc.take(array, pa.array(np.arange(len(array))))
 
 
 def _rebuild(array: pa.Array, target: DataType, values: pa.Array) -> pa.Array:

@@ -307,7 +307,7 @@ class _Choice:
                     return None
                 limit = budget.most(lookup.estimate.bytes)
             large = self._large(lookup, budget, covering=columns is not None)
-            if large and not self._forced and (why := early_end(lookup.estimate, self._given_use.limit)):
+            if large and alone and not self._forced and (why := early_end(lookup.estimate, self._given_use.limit)):
                 self._why.append(f"{index.name} would not pay: {why}")
                 return None
             if not asked_here and (columns is not None or large):

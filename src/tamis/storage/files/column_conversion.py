@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -82,9 +83,13 @@ def convert_array(array: pa.Array, target: Field, names: Names) -> pa.Array:
             return _struct(array, children, [to_arrow_field(f) for f in fields])
         case Array(element):
             array = plain_list(array)
+            if array.type.value_type != to_arrow_type(element.type):
+                array = without_unused(array)
             values = convert_array(array.values, element, names)
             return over_values(array, pa.list_(to_arrow_field(element)), values)
         case Map(key, value):
+            if array.type != to_arrow_type(target.type):
+                array = without_unused(array)
             entries = pa.StructArray.from_arrays(
                 [convert_array(array.keys, key, names), convert_array(array.items, value, names)],
                 fields=[to_arrow_field(key), to_arrow_field(value)],
@@ -113,6 +118,16 @@ def plain_list(array: pa.Array) -> pa.ListArray:
     # a cast of the lists would cast the elements, too, which it refuses if a NULL has fields that are NOT NULL
     kind = pa.list_(array.type.value_field)
     return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, kind, mask=array.is_null())
+
+
+def without_unused(array: pa.Array) -> pa.Array:
+    """Return lists of 32-bit offsets, or maps, without elements that none of them has: these need not convert."""
+    if not array.null_count and array.offset == 0 and len(array.offsets):
+        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        held = array.keys if pa.types.is_map(array.type) else array.values
+        if first == 0 and last == len(held):
+            return array
+    return pc.take(array, pa.array(np.arange(len(array))))
 
 
 def missing_column(target: Field, length: int) -> pa.Array:
