@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 from tamis import IncompatibleSchema, InvalidInput
-from tamis.core.schema.carried_defaults import carried_schemas
+from tamis.core.schema.carried_defaults import carried_schemas, check_default_texts
 from tamis.core.types import (
     DATE,
     DOUBLE,
@@ -215,3 +215,14 @@ def test_a_default_that_cannot_be_carried_stays_to_be_reported(kind: DataType, b
     before = Schema((Field("c", INTEGER, id=1, initial_default="soon"),))
     after = Schema((Field("c", kind, id=1, initial_default=broken),), 1)
     assert carried_schemas([before, after]) == (before, after)
+
+
+@pytest.mark.parametrize("text", ["array()", " ARRAY ( ) ", "NULL", "CAST(NULL AS ARRAY<STRUCT<a: INT>>)", "map()"])
+def test_a_default_without_fields_stands_in_the_way_of_none(text: str) -> None:
+    items = Array(Field("element", Struct((Field("a", INTEGER, True, 3),)), True, 2))
+    before = Schema((Field("tags", items, True, 1, write_default=text),))
+    more = Array(Field("element", Struct((Field("b", INTEGER, True, 4), Field("a", INTEGER, True, 3))), True, 2))
+    check_default_texts(before, Schema((replace(before.fields[0], type=more),)))
+    given = replace(before.fields[0], write_default="array(named_struct('a', 1))")
+    with pytest.raises(InvalidInput, match="'tags'"):
+        check_default_texts(Schema((given,)), Schema((replace(given, type=more),)))

@@ -6,13 +6,15 @@ from tamis.core.expr import registry
 from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS, is_text
 from tamis.core.expr.functions.cast.java_decimals import goes_through_double, prints_exponents
 from tamis.core.expr.functions.numeric.decimals import may_be_impossible
-from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.expr.tree import Call, Expr, Literal, Literals, Mode
 from tamis.core.types import BOOLEAN, BYTE, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, DataType, Decimal
 
 _WITHOUT_DIGITS = (*INTEGRAL, BOOLEAN, DATE)
 """Types of which the text of a double that releases print differently gives no value, or the same error."""
 _TINYINT = Decimal(3, 0)
 """The type of a TINYINT beside decimals."""
+_FOLDING = frozenset({"coalesce", "case", "in", "array", "greatest", "least"})
+"""Functions whose values have the common type of three or more."""
 
 
 def is_portable(expr: Expr) -> bool:
@@ -46,7 +48,7 @@ def _was_otherwise(node: Expr) -> bool:
 
     They negated long decimals exactly, cut them to integers, printed small ones without an exponent, divided those of
     which Spark finds no rest, and gave a TINYINT beside a decimal the precision of its digits. They knew no byte of 128
-    to 255 in JSON. Numbers beside a text could be decimals where they are doubles now.
+    to 255 in JSON. Numbers beside a text could be of another type, and a date moved by a computed interval was a time.
     """
     if isinstance(node, Literal):
         return node.type == _TINYINT and node.value is not None and abs(node.value) < 100
@@ -59,13 +61,20 @@ def _was_otherwise(node: Expr) -> bool:
             return _prints_or_rounds(node.args[0].type, node)
         case "from_json":
             return node.type == BYTE
-        case "coalesce" | "case" | "in":
-            return any(_is_text_as_double(arg) for arg in node.args)
-    return may_be_impossible(node)
+        case "date_add" | "date_sub":
+            return any(isinstance(arg, Call) and arg.function == "interval_days" for arg in node.args)
+    return (node.function in _FOLDING and _may_mix_texts(node)) or may_be_impossible(node)
 
 
-def _is_text_as_double(arg: Expr) -> bool:
-    return isinstance(arg, Call) and arg.function == "cast" and arg.type == DOUBLE and is_text(arg.args[0].type)
+def _may_mix_texts(call: Call) -> bool:
+    """Whether a text, a whole number and a decimal may be among the values of a call; constants no longer say so."""
+    if len(call.args) < 3 and not any(isinstance(arg, Literals) for arg in call.args):
+        return False
+    numbers = any(arg.type == DOUBLE or isinstance(arg.type, Decimal) for arg in call.args)
+    return numbers and any(
+        isinstance(arg, Call) and arg.function == "cast" and (is_text(arg.args[0].type) or arg.args[0].type in INTEGRAL)
+        for arg in call.args
+    )
 
 
 def needs_spark(expr: Expr) -> bool:

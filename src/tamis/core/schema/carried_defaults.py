@@ -8,6 +8,7 @@ its values to other fields are refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,11 @@ from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.defaults import initial_json, initial_scalar
 from tamis.core.types.logical import with_children
 from tamis.errors import IncompatibleSchema, InvalidInput, TamisError
+
+_WITHOUT_FIELDS = re.compile(
+    r"\s*(NULL|(array|map)\s*\(\s*\)|CAST\s*\(\s*NULL\s+AS\s.*\))\s*", re.IGNORECASE | re.DOTALL
+)
+"""Texts of defaults that give no field a value, whatever fields there are."""
 
 
 def carry_defaults(before: Schema, after: Schema) -> Schema:
@@ -55,7 +61,7 @@ def check_default_texts(before: Schema, after: Schema) -> None:
     """
     for f in after:
         text, old = f.write_default, before.by_id.get(f.id)
-        if text is None or text.strip().upper() == "NULL" or old is None or old.write_default != text:
+        if text is None or _WITHOUT_FIELDS.fullmatch(text) or old is None or old.write_default != text:
             continue
         if _field_ids(old.type) != _field_ids(f.type):
             raise InvalidInput(

@@ -30,7 +30,8 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _BLANKS = " \t\r\n"
 _ESCAPED = re.compile(r'\\.|"', re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_KEY = re.compile(r'"(?:[^"\\]++|\\.)*+"(?=[ \t\r\n]*:)', re.DOTALL)
+_TEXT = re.compile(r'("(?:[^"\\]++|\\.)*+")([ \t\r\n]*+:)?', re.DOTALL)
+"""A string and, behind a key, its colon: each string is passed over once, whatever quotes are escaped in it."""
 _BRACKET = re.compile(r"[\[\]{}]")
 _LONG_NUMBER = re.compile(rf"[0-9.eE+-]{{{LONGEST_NUMBER + 1},}}")
 
@@ -108,7 +109,8 @@ def beyond_limits(text: str) -> bool:
 def has_long_name(text: str) -> bool:
     """Return whether standard JSON has a key that is longer than Jackson reads."""
     return any(
-        2 * len(key) > LONGEST_NAME and _exceeds_name(json.loads(key, strict=False)) for key in _KEY.findall(text)
+        colon and 2 * len(key) > LONGEST_NAME and _exceeds_name(json.loads(key, strict=False))
+        for key, colon in _TEXT.findall(text)
     )
 
 
