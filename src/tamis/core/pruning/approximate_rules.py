@@ -23,7 +23,6 @@ _MONTHS = 0.35
 Last days of months of 28 and of 31 days count alike, the time of day is ignored if the days are equal (4/31
 of a month, at both ends), and a zone may skip a day.
 """
-_NOT_EARLY = literal_scalar(-(2**62), TIMESTAMP)
 
 
 def outward(call: Call, args: list[Spec]) -> Spec:
@@ -46,7 +45,8 @@ def months_between(call: Call, args: list[Spec]) -> Spec:
     """
     out = monotone_bounds(call, args)
     margin = np.where(piece_intersection([one_value(a) for a in args]), 0.0, _MONTHS)
-    early = piece_union([a.value & ~surely_below(_NOT_EARLY, a.lo) for a in args[:2]])
+    not_early = literal_scalar(-(2**62), TIMESTAMP)  # made here: at import, it would load pandas
+    early = piece_union([a.value & ~surely_below(not_early, a.lo) for a in args[:2]])
     return replace(
         out,
         lo=_shifted(out.lo, lambda values: values - margin),
