@@ -16,7 +16,7 @@ BASE = {"a": "int", "s": "string"}
 MAYBE = {"b": "bigint", "d": "double", "x": "binary"}
 """In every other table."""
 OTHERS = ("tinyint", "smallint", "double", "double", "float", "decimal", "decimal38", "boolean", "binary", "date", "timestamp", "ntz", "interval", "char", "char",
-          "struct", "array", "array", "map", "map", "orders", "keyed", "json", "variant", "typed")  # fmt: skip
+          "struct", "array", "array", "map", "map", "orders", "keyed", "json", "json", "json", "variant", "typed")  # fmt: skip
 FORMATS = ("parquet", "parquet", "parquet", "orc", "vortex")
 UNFIT = {
     "orc": {"variant", "typed", "interval", "ntz"},

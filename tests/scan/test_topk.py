@@ -18,7 +18,7 @@ from tamis.core.types.arrow import from_arrow_schema
 from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import limit_pruning as limits
 from tamis.engine.scan import top_k
-from tamis.engine.scan.scan_order import parse_order
+from tamis.engine.scan.scan_order import parse_order, sorted_rows
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.scan import pushdown
 
@@ -158,6 +158,25 @@ def test_large_rows_are_held_and_returned_in_pieces(tmp_path: Any, monkeypatch: 
     assert [i for batch in batches for i in batch["id"].to_pylist()] == list(range(79, 54, -1))
     assert len(batches) > 3
     assert all(batch.nbytes < 2_000 for batch in batches)
+
+
+def test_long_keys_are_cut_to_the_best_before_they_are_many(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(top_k, "HELD_BYTES", 3_000)
+    sorted_bytes = list[int]()
+
+    def noted(rows: pa.Table, *more: Any) -> pa.Table:
+        sorted_bytes.append(rows.nbytes)
+        return sorted_rows(rows, *more)
+
+    monkeypatch.setattr(top_k, "sorted_rows", noted)
+    table = tamis.create(tmp_path / "t", SCHEMA)
+    table.append(pa.Table.from_pylist([{"a": 0, "b": None, "s": "x", "id": 0}], SCHEMA))
+    search = top_k.TopK(table.scan(order_by="s DESC", limit=5).plan(), lambda *_: None)
+    batches = (pa.record_batch([[f"{i:03}" * 50], pa.array([i], pa.int64())], ["s", "_row"]) for i in range(100))
+    (best,) = search._kept(batches, 0)
+    assert best.column(0).to_pylist() == [f"{i:03}" * 50 for i in range(99, 94, -1)]
+    assert max(sorted_bytes) < 4_000
+    assert len(sorted_bytes) > 5
 
 
 def test_a_clustered_column_reads_the_last_part(ordered: tamis.Table) -> None:

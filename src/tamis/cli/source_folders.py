@@ -44,6 +44,7 @@ def list_files(folder: Path) -> list[File]:
 
 def _walk(folder: Path) -> Iterator[File]:
     walked = [folder.resolve()]
+    checked: set[Path] = set()
     for root, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
         place = Path(root)
         _check_no_table(place, folders)
@@ -54,8 +55,9 @@ def _walk(folder: Path) -> Iterator[File]:
         for name in names:
             path = place / name
             if not is_hidden(name) and path.is_file():
-                if path.is_symlink():
-                    _check_not_in_table(path.resolve())
+                if path.is_symlink() and (target := path.resolve()).parent not in checked:
+                    _check_not_in_table(target)
+                    checked.add(target.parent)
                 yield File(path.relative_to(folder).as_posix(), path.stat().st_size)
 
 

@@ -257,7 +257,7 @@ def _names(schema: Schema, path: tuple[int, ...]) -> tuple[str, ...]:
 def _evolved(head: Head, schema: Schema, root: str) -> Head:
     assert head.schema is not None
     _check_padding(head.schema, schema, root)
-    # The head has defaults in the form of its newest types, a source those of the schema that brought them.
+    # Defaults in the head have the form of its newest types; those of the source keep the form of their first schema.
     same = carry_defaults(head.schema, schema).fields == head.schema.fields
     return head if same else next_schema(head, schema)
 

@@ -118,7 +118,7 @@ def evidence_at(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
     place = _place(call)
     if place is None:
         return None
-    column, steps, parsed, texts = place
+    column, steps, parsed, reparsed = place
     evidence = run.document(column, steps)
     if evidence is None:
         return None
@@ -127,7 +127,7 @@ def evidence_at(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
         known = known & ~evidence.other  # text holds no such values
     if not steps:
         known = known & ~evidence.invalid  # of "7 abc", the root is 7
-    for above in texts:
+    for above in reparsed:
         found = run.document(column, above)
         if found is None:
             return None
@@ -146,8 +146,8 @@ class _Place(NamedTuple):
     steps: Steps
     parsed: Mode | None = None
     """The mode of ``parse_json``, if there is one."""
-    texts: tuple[Steps, ...] = ()
-    """Paths above, whose values are made a text and parsed again: those of objects and lists are as before."""
+    reparsed: tuple[Steps, ...] = ()
+    """Paths above whose values become texts and are parsed again. Only a text among them gives another document."""
 
 
 def _place(call: Expr) -> _Place | None:
@@ -160,7 +160,7 @@ def _place(call: Expr) -> _Place | None:
     if inner is None or call.function == "is_variant_null":
         return inner
     if call.function in _TEXT_READERS and not isinstance(call.args[0], Column):
-        inner = inner._replace(texts=(*inner.texts, inner.steps))
+        inner = inner._replace(reparsed=(*inner.reparsed, inner.steps))
     if call.function == "parse_json":
         return inner._replace(parsed=call.mode)
     return inner._replace(steps=(*inner.steps, *known_steps(call)))

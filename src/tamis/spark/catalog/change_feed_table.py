@@ -54,7 +54,7 @@ class ChangeFeedTable:
         return self.bridge.implement([_CATALOG + "SupportsRead"], self)
 
     def _value(self) -> tuple[object, ...]:
-        return self.store, self.first, *self.last.identity, self.form
+        return self.store, self.first, *self.last.identity[1:], self.form
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ChangeFeedTable) and self._value() == other._value()

@@ -131,7 +131,7 @@ class LoadedTable(Indexed):
         return "\0".join(["table", self.store.url, *map(str, self._value()[1:])])
 
     def _value(self) -> tuple[object, ...]:
-        return self.store, *self.snapshot.identity
+        return self.store, *self.snapshot.identity[1:]
 
     def __str__(self) -> str:
         return self.name()

@@ -57,4 +57,4 @@ def _recache(bridge: Bridge, store: Store) -> None:
 def _is_over(target: Any, store: Store) -> bool:
     """Whether a cached relation reads the table in ``store``; metadata tables and feeds have no store."""
     cached = getattr(target, "store", None)
-    return cached is not None and bool(cached.location.real_place == store.location.real_place)
+    return cached is not None and bool(cached.location.resolved_url == store.location.resolved_url)

@@ -60,7 +60,7 @@ def frame_name(scan: Scan) -> str | None:
     """
     if scan.pinned:
         return None
-    return f"{FRAME_NAME} {scan.snapshot.head.table_id} {scan.version} {scan.store.location.real_place}"
+    return f"{FRAME_NAME} {scan.snapshot.head.table_id} {scan.version} {scan.store.location.resolved_url}"
 
 
 def ordered_tasks(spark: Any, payloads: Sequence[bytes]) -> Any:

@@ -41,15 +41,15 @@ class FrameRead:
 
     table_id: str
     version: int
-    real_place: str
+    resolved_url: str
 
     @staticmethod
     def of_name(name: str) -> FrameRead | None:
         """Return what ``scan_frame.frame_name`` has named, or None."""
         if not name.startswith(f"{FRAME_NAME} "):
             return None
-        _, table_id, version, real_place = name.split(" ", 3)
-        return FrameRead(table_id, int(version), real_place)
+        _, table_id, version, resolved_url = name.split(" ", 3)
+        return FrameRead(table_id, int(version), resolved_url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +123,16 @@ def _own_tables(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> tu
 
 
 def _own_frames(keys: Iterable[str], store: Store, snapshot: Snapshot) -> list[FrameRead]:
-    wanted = snapshot.head.table_id, store.location.real_place
+    wanted = snapshot.head.table_id, store.location.resolved_url
     found = (FrameRead.of_name(key) for key in keys)
-    return [one for one in found if one is not None and (one.table_id, one.real_place) == wanted]
+    return [one for one in found if one is not None and (one.table_id, one.resolved_url) == wanted]
 
 
 def _is_same(read: Any, store: Store, snapshot: Snapshot) -> bool:
     """Whether what is read, a table or the source of a scan, is the table, in any version."""
     if read.snapshot.head.table_id != snapshot.head.table_id:
         return False
-    return bool(read.store.location.real_place == store.location.real_place)
+    return bool(read.store.location.resolved_url == store.location.resolved_url)
 
 
 def _versions_of(tables: Sequence[LoadedTable], scans: Sequence[Scan], frames: Sequence[FrameRead]) -> list[int]:

@@ -84,12 +84,12 @@ def convert_array(array: pa.Array, target: Field, names: Names) -> pa.Array:
         case Array(element):
             array = plain_list(array)
             if array.type.value_type != to_arrow_type(element.type):
-                array = without_unused(array)
+                array = without_unreferenced(array)
             values = convert_array(array.values, element, names)
             return over_values(array, pa.list_(to_arrow_field(element)), values)
         case Map(key, value):
             if array.type != to_arrow_type(target.type):
-                array = without_unused(array)
+                array = without_unreferenced(array)
             entries = pa.StructArray.from_arrays(
                 [convert_array(array.keys, key, names), convert_array(array.items, value, names)],
                 fields=[to_arrow_field(key), to_arrow_field(value)],
@@ -120,8 +120,8 @@ def plain_list(array: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, kind, mask=array.is_null())
 
 
-def without_unused(array: pa.Array) -> pa.Array:
-    """Return lists of 32-bit offsets, or maps, without elements that none of them has: these need not convert."""
+def without_unreferenced(array: pa.Array) -> pa.Array:
+    """Return lists of 32-bit offsets, or maps, without elements that no list refers to: these need not convert."""
     if not array.null_count and array.offset == 0 and len(array.offsets):
         first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
         held = array.keys if pa.types.is_map(array.type) else array.values

@@ -61,8 +61,8 @@ class Location:
         return self.scheme not in {"file", "memory"}
 
     @property
-    def real_place(self) -> str:
-        """What two locations of one local folder share, though a symbolic link gives it two URLs."""
+    def resolved_url(self) -> str:
+        """The URL with symbolic links resolved, by which two paths of one local folder are recognized."""
         return str(Path(self.path).resolve()) if self.scheme == "file" else self.url
 
     @property

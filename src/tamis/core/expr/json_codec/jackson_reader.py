@@ -29,7 +29,6 @@ _NAMED_NUMBERS = (
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _BLANKS = " \t\r\n"
 _ESCAPED = re.compile(r'\\.|"', re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TEXT = re.compile(r'("(?:[^"\\]++|\\.)*+")([ \t\r\n]*+:)?', re.DOTALL)
 """A string and, behind a key, its colon: each string is passed over once, whatever quotes are escaped in it."""
 _BRACKET = re.compile(r"[\[\]{}]")
@@ -99,7 +98,7 @@ def beyond_limits(text: str) -> bool:
     deep = text.count("[") + text.count("{") > DEEPEST
     if not deep and not _LONG_NUMBER.search(text):
         return False
-    bare = _STRING.sub("", text)  # ignore brackets and digits in strings
+    bare = _TEXT.sub("", text)  # ignore brackets and digits in strings
     if any(_is_long(number) for number in _LONG_NUMBER.findall(bare)):
         return True
     depths = accumulate(1 if c in "[{" else -1 for c in _BRACKET.findall(bare))
