@@ -34,8 +34,8 @@ from tamis.core.types import (
     Time,
 )
 from tamis.core.types.arrow import to_arrow_field, to_arrow_type
+from tamis.core.types.blank_values import blank_array
 from tamis.core.types.utf8_texts import is_malformed, malformed_flags, padded_texts, spark_length
-from tamis.engine.part_writer.blank_values import blank_array
 from tamis.engine.part_writer.plain_arrays import to_plain
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.storage.files.column_conversion import without_unreferenced
