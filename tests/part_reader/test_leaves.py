@@ -167,6 +167,9 @@ def test_a_damaged_document_makes_no_leaf() -> None:
     assert [leaf.column for leaf in leaves_in(shredder.notes[LEAVES])] == [2, 3]
     shredder.add(pa.RecordBatch.from_arrays([block.column(0), column, block.column(2)], schema=block.schema))
     assert [leaf.column for leaf in leaves_in(shredder.notes[LEAVES])] == [3]
+    beside = shredder.add(block).column(3)
+    assert beside.null_count == len(block)
+    assert not beside.field("value").null_count, "Parquet refuses NULL there"
 
 
 @pytest.mark.parametrize(("number", "leaves"), [("2E23", [2]), ("7.9248121131225648E16", [2]), ("1.5", [2, 3])])

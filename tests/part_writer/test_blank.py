@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.core.types import INTEGER, STRING, VARIANT, Array, Field, Map, Schema, Struct
+from tamis.core.types.blank_values import blank_array
 from tamis.engine.part_writer import conform_batches
-from tamis.engine.part_writer.blank_values import blank_array
 
 TYPES = [
     pa.bool_(),

@@ -34,7 +34,7 @@ from tamis.core.types import (
     Time,
 )
 from tamis.core.types.arrow import to_arrow_field, to_arrow_type
-from tamis.core.types.blank_values import blank_array
+from tamis.core.types.blank_values import blank_array, null_array, struct_array
 from tamis.core.types.utf8_texts import is_malformed, malformed_flags, padded_texts, spark_length
 from tamis.engine.part_writer.plain_arrays import to_plain
 from tamis.errors import InvalidInput, SchemaMismatch
@@ -138,19 +138,20 @@ def _struct(array: pa.Array, fields: tuple[Field, ...], target: DataType, path: 
     shown = array.flatten()  # fields of a NULL parent read as NULL and do not violate NOT NULL
     parents = array.is_valid() if array.null_count else None
     children = [
-        pa.nulls(len(array), to_arrow_type(f.type))
+        null_array(to_arrow_type(f.type), len(array))
         if at is None
         else fit_array(_hide(shown[at], parents, f), f, f"{path}.{f.name}")
         for f, at in zip(fields, places, strict=True)
     ]
+    targets = [to_arrow_field(f) for f in fields]
     if parents is None:
-        return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields])
+        return struct_array(children, targets, len(array))
     indices = pc.if_else(parents, pc.subtract(pc.cumulative_sum(parents.cast(pa.int64())), 1), 0)
     children = [
         c if f.nullable else c.take(indices) if len(c) else blank_array(c.type, len(array))
         for c, f in zip(children, fields, strict=True)
     ]
-    return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields], mask=array.is_null())
+    return struct_array(children, targets, len(array), array.is_null())
 
 
 def _hide(child: pa.Array, parents: pa.BooleanArray | None, f: Field) -> pa.Array:

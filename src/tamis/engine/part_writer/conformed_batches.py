@@ -9,7 +9,8 @@ from functools import cache
 import pyarrow as pa
 
 from tamis.core.types import Field, Schema
-from tamis.core.types.arrow import to_arrow_schema
+from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
+from tamis.core.types.blank_values import null_array
 from tamis.engine.part_writer.arrow_casts import fit_array, match_fields
 from tamis.engine.part_writer.column_defaults import write_default
 from tamis.engine.part_writer.generated_values import with_generated
@@ -63,7 +64,7 @@ def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema, *, fitted: boo
 
 def _repeated(value: pa.Scalar, field: Field, length: int) -> pa.Array:
     """Return a column of one value; one of NULLs has blank values in the required fields below them."""
-    return pa.repeat(value, length) if value.is_valid else fit_array(pa.nulls(length), field, field.name)
+    return pa.repeat(value, length) if value.is_valid else null_array(to_arrow_type(field.type), length)
 
 
 def migrate_batches(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -> Iterator[pa.RecordBatch]:

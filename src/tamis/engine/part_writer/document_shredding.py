@@ -14,6 +14,7 @@ from tamis.core.expr.json_codec import variant_columns
 from tamis.core.expr.json_codec.json_path import steps_of
 from tamis.core.types import STRING, VARIANT, Schema
 from tamis.core.types.arrow import to_arrow_schema
+from tamis.core.types.blank_values import null_array
 from tamis.storage.files.shredded_leaves import LEAVES, Leaf, leaves_for, note_of, with_leaves
 
 
@@ -46,7 +47,7 @@ class Shredder:
         documents = block.column(self._at[leaf.column])
         steps = steps_of(leaf.path)
         if leaf in self._doubtful or steps is None:
-            return pa.nulls(len(block), self.schema.field(leaf.field.name).type)
+            return null_array(self.schema.field(leaf.field.name).type, len(block))
         if leaf.field.type == VARIANT:
             values, sound = variant_columns.standalone(
                 documents, variant_columns.at_path(variant_columns.nodes(documents), steps)

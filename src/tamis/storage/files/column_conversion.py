@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from tamis.core.types import VARIANT, Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_field, to_arrow_type
+from tamis.core.types.blank_values import null_array, struct_array
 from tamis.core.types.defaults import initial_scalar
 
 _UUID = 16
@@ -133,7 +134,7 @@ def without_unreferenced(array: pa.Array) -> pa.Array:
 def missing_column(target: Field, length: int) -> pa.Array:
     """Return the values of a column that the source lacks: NULL, or its initial default."""
     if target.initial_default is None:
-        return pa.nulls(length, to_arrow_type(target.type))
+        return null_array(to_arrow_type(target.type), length)
     return pa.repeat(initial_scalar(target), length)
 
 
@@ -142,14 +143,7 @@ def _child(array: pa.StructArray, at: int | None, target: Field, names: Names) -
 
 
 def _struct(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Field]) -> pa.Array:
-    mask = array.is_null() if array.null_count else None
-    if not fields:
-        return (
-            pa.Array.from_buffers(pa.struct([]), len(array), [None])
-            if mask is None
-            else pa.array([{} if v else None for v in array.is_valid().to_pylist()], pa.struct([]))
-        )
-    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+    return struct_array(children, fields, len(array), array.is_null() if array.null_count else None)
 
 
 def over_values(array: pa.Array, data_type: pa.DataType, values: pa.Array) -> pa.Array:

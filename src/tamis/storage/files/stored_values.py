@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from tamis.core.types.blank_values import struct_array
+
 Keep = Callable[[pa.DataType], pa.DataType]
 """Maps an atomic type to the type in which a format stores it."""
 
@@ -41,9 +43,7 @@ def as_stored(array: pa.Array, target: pa.DataType) -> pa.Array:
         if array.offset:  # libraries that import arrays disagree on a slice of a struct of slices
             array = array.take(pa.array(np.arange(len(array))))
         children = [as_stored(child, f.type) for child, f in zip(array.flatten(), target, strict=True)]
-        return pa.StructArray.from_arrays(
-            children, fields=list(target), mask=array.is_null() if array.null_count else None
-        )
+        return struct_array(children, target, len(array), array.is_null() if array.null_count else None)
     if pa.types.is_map(target):
         entries = pa.StructArray.from_arrays(
             [as_stored(array.keys, target.key_type), as_stored(array.items, target.item_type)],
