@@ -25,6 +25,8 @@ UNFIT = {
 }
 """Kinds that a format, or a source, cannot hold."""
 
+DOCUMENTS = {"json", "variant", "typed"}
+
 BIG = (1024, 1030, 160)
 """Rows of 64 blocks, after which statistics fold what they have gathered; or of a few."""
 
@@ -151,7 +153,7 @@ class Tables:
             found["tamis.stats.budget_bytes"] = str(rng.choice((0, 100, 400, 1000)))
         if rng.random() < 0.08:
             found["tamis.stats.collect"] = "off"
-        documents = [name for name, kind in columns.items() if kind in {"json", "variant", "typed"}]
+        documents = [name for name, kind in columns.items() if kind in DOCUMENTS]
         if documents and rng.random() < 0.3:
             found["tamis.write.shred"] = f"{documents[0]}.a"
         return found
@@ -332,15 +334,12 @@ class Tables:
 
     def _drop_and_add(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
         rng, name = self.rng, self._free(steps, columns)
-        if name in self._bound(steps) or columns[name] in {
-            "json",
-            "variant",
-            "typed",
-        }:  # the property that shreds may name it
+        if name in self._bound(steps) or columns[name] in DOCUMENTS:  # the property that shreds may name it
             return []
-        kind = rng.choice(("int", "string", "char", "date", "bigint"))
+        fits = set(columns.values()) & DOCUMENTS  # a kind that the format can hold
+        kind = rng.choice(("int", "string", "char", "date", "bigint", *sorted(fits)))
         back = name if rng.random() < 0.6 else f"n{len(steps)}"
-        added = h.Add(back, kind, some_literal(rng, kind) if rng.random() < 0.5 else None)
+        added = h.Add(back, kind, some_literal(rng, kind) if kind not in fits and rng.random() < 0.5 else None)
         after = h.columns_after(h.columns_after(columns, h.Drop(name), []), added, [])
         return [h.Drop(name), added, *([self._append(after, 20)] if rng.random() < 0.7 else [])]
 

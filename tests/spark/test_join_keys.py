@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -394,3 +395,49 @@ def test_a_handover_is_taken_once(keyed: Any) -> None:
     assert waiting.take() is None
     waiting.put("another execution", narrowed)
     assert waiting.take() is None
+
+
+FAILING = [
+    "SELECT t.big FROM {} t JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0 AND 1 / (t.small - (SELECT max(small) FROM keyed_middle)) < 5",
+    "SELECT t.big FROM {} t JOIN keyed_few d ON t.big = d.big WHERE 1 / (t.small - (SELECT max(small) FROM keyed_middle)) < 5",
+    "SELECT t.big FROM {} t JOIN keyed_middle m ON t.wide = m.wide AND 1 / (t.small - m.small) < 5 JOIN keyed_few d ON t.big = d.big",
+    "SELECT t.big FROM {} t LEFT JOIN keyed_middle m ON t.wide = m.wide AND 1 / (t.small - m.small) < 5 JOIN keyed_few d ON t.big = d.big",
+    "SELECT t.big FROM {} t LEFT JOIN keyed_middle m ON t.wide = m.wide JOIN keyed_few d ON t.big = d.big WHERE 1 / (t.small - coalesce(m.small, 0)) < 5",
+    "SELECT t.big FROM {} t JOIN keyed_few d ON t.big = d.big AND 1 / (t.small - 120) = d.x",
+    "SELECT t.big FROM {} t WHERE EXISTS (SELECT 1 FROM keyed_few d WHERE t.big = d.big) AND 1 / (t.small - (SELECT max(small) FROM keyed_middle)) < 5",
+]
+
+
+@pytest.fixture
+def middle(keyed: Any, tmp_path: Path) -> Any:
+    """A view of one row of a part that holds no key; ``keyed_plain`` has the rows of ``t`` in Parquet."""
+    keyed.sql("SELECT 120 AS small, 120L AS wide").write.parquet(str(tmp_path / "middle"))
+    keyed.read.parquet(str(tmp_path / "middle")).createOrReplaceTempView("keyed_middle")
+    keyed.table("keyed.db.t").write.parquet(str(tmp_path / "plain"))
+    keyed.read.parquet(str(tmp_path / "plain")).createOrReplaceTempView("keyed_plain")
+    return keyed
+
+
+@pytest.mark.parametrize("query", FAILING)
+@pytest.mark.parametrize("held", ["keyed_plain", "keyed.db.t"])
+def test_errors_of_conditions_that_no_scan_knows_come_first(middle: Any, query: str, held: str) -> None:
+    """The row that fails is in a part that holds no key."""
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException) as caught:
+        _big(middle, query.format(held))
+    assert caught.value.getCondition() == "DIVIDE_BY_ZERO"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0 AND t.x < (SELECT max(small) FROM keyed_middle) + 200.0D",
+        "JOIN keyed_few d ON t.big = d.big WHERE t.small < (SELECT max(wide) FROM keyed_middle) OR t.x > 200",
+        "LEFT JOIN keyed_middle m ON t.wide = m.wide AND t.x + 0.5 < m.small JOIN keyed_few d ON t.big = d.big",
+        "JOIN keyed_middle m ON t.wide > m.small - 200.0D JOIN keyed_few d ON t.big = d.big AND t.x = CAST(d.word AS DOUBLE)",
+    ],
+)
+def test_keys_pass_conditions_that_cannot_fail(middle: Any, new: Callable[[], list[Report]], query: str) -> None:
+    assert _big(middle, f"SELECT t.big FROM keyed.db.t t {query}") == HITS
+    assert new()[0].parts["skipped_join"] == PARTS - 2

@@ -191,7 +191,10 @@ def plan_pushed(owner: Bridge) -> None:
         if owner not in _planning:
             filters = owner.helper("KeyFilters")
             selectivity = owner.implement(_FUNCTION, KeySelectivity(owner))
-            rule = owner.helper("JoinPlanning").rule(selectivity, filters.removal(), filters.outsideRecursions())
+            hiding = owner.helper("HiddenErrors").search()
+            rule = owner.helper("JoinPlanning").rule(
+                selectivity, filters.removal(), filters.outsideRecursions(), hiding
+            )
             scans = owner.implement(_FUNCTION, RuntimeFilteredScans(owner))
             _planning[owner] = owner.helper("RuntimeFiltering").strategy(scans), rule
         if (planning := _planning[owner]) is not None:

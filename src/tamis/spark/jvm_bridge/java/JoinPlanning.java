@@ -42,7 +42,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * MoreKeys, an optimizer rule, takes equi-joins with a broadcast side and puts a DynamicPruningSubquery
  * filter above the scan (DataSourceV2ScanRelation) of the other side, and takes away such filters whose keys
- * come too late. Installed by spark/scan/join_keys.py (plan_pushed).
+ * come too late, or could hide an error (HiddenErrors). Installed by spark/scan/join_keys.py (plan_pushed).
  */
 public final class JoinPlanning {
     private static final PartitionPruning$ SPARK = PartitionPruning$.MODULE$;
@@ -51,10 +51,11 @@ public final class JoinPlanning {
      * Returns the rule. "selective" is called with a scan's key and "column NUL other scan's key NUL other
      * column"; it answers "true" if all the values that the other scan has in its column are likely to prune
      * this scan. Called with a column alone, it answers "true" if keys of the column can skip parts of the scan,
-     * or rows while it is read. "removal" and "outsideRecursions" are those of KeyFilters.
+     * or rows while it is read. "removal" and "outsideRecursions" are those of KeyFilters,
+     * "hidingErrors" is the search of HiddenErrors.
      */
-    public Rule rule(BiFunction selective, BiFunction removal, UnaryOperator outsideRecursions) {
-        return new MoreKeys(selective, removal, outsideRecursions);
+    public Rule rule(BiFunction selective, BiFunction removal, UnaryOperator outsideRecursions, UnaryOperator hidingErrors) {
+        return new MoreKeys(selective, removal, outsideRecursions, hidingErrors);
     }
 
     /**
@@ -62,17 +63,19 @@ public final class JoinPlanning {
      * predicate on it. Such keys are cheap: they are read from the broadcast, and are dropped if the plan
      * ends up without one. The filter is pushed only through operators that treat each row by itself, and
      * through joins that keep it valid. Inside recursions, no key filter remains; nor does one whose keys come
-     * too late, even if Spark's own rule added it.
+     * too late, or that could hide an error, even if Spark's own rule added it.
      */
     public static final class MoreKeys extends Rule {
         private final BiFunction selective;
         private final BiFunction removal;
         private final UnaryOperator outsideRecursions;
+        private final UnaryOperator hidingErrors;
 
-        MoreKeys(BiFunction selective, BiFunction removal, UnaryOperator outsideRecursions) {
+        MoreKeys(BiFunction selective, BiFunction removal, UnaryOperator outsideRecursions, UnaryOperator hidingErrors) {
             this.selective = selective;
             this.removal = removal;
             this.outsideRecursions = outsideRecursions;
+            this.hidingErrors = hidingErrors;
         }
 
         public TreeNode apply(TreeNode plan) {
@@ -80,16 +83,19 @@ public final class JoinPlanning {
             boolean off = !conf.dynamicPartitionPruningEnabled() || !conf.exchangeReuseEnabled();
             off = off || (plan instanceof Subquery && ((Subquery) plan).correlated());
             TreeNode more = off ? plan : plan.transformUp(new EachJoin(conf, selective));
-            return (TreeNode) outsideRecursions.apply(off ? more : withoutLateKeys((LogicalPlan) more, conf));
+            return (TreeNode) outsideRecursions.apply(off ? more : withoutUnfitKeys((LogicalPlan) more, conf));
         }
 
-        /** Returns the plan without the key filters that come too late to be of use. */
-        private LogicalPlan withoutLateKeys(LogicalPlan plan, SQLConf conf) {
+        /** Returns the plan without the key filters that come too late to be of use, or could hide an error. */
+        private LogicalPlan withoutUnfitKeys(LogicalPlan plan, SQLConf conf) {
             if (!plan.containsPattern(TreePattern.DYNAMIC_PRUNING_SUBQUERY())) return plan;
             try {
-                Set late = new HashSet();
-                addLate(plan, new ArrayList(), conf, late);
-                return late.isEmpty() ? plan : (LogicalPlan) removal.apply(plan, new Among(late));
+                Set unfit = new HashSet();
+                addLate(plan, new ArrayList(), conf, unfit);
+                for (Object one : (Set) hidingErrors.apply(plan)) {
+                    if (((DynamicPruningSubquery) one).pruningKey() instanceof Attribute) unfit.add(Among.name((DynamicPruningSubquery) one));
+                }
+                return unfit.isEmpty() ? plan : (LogicalPlan) removal.apply(plan, new Among(unfit));
             } catch (RuntimeException strangePlan) {
                 return plan; // keys are optional: a plan must not fail over them
             }
