@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from tamis.bridges.export import iceberg_metadata
 from tamis.bridges.export.iceberg_export import export_iceberg
 from tamis.errors import Conflict, StoreUnavailable, TamisError
 from tamis.storage.commit_log import load
+from tamis.storage.commit_log.vacuum_marker import record_oldest
 from tamis.storage.object_store import Store, open_store
 from tests.bridges.exported_tables import expected, made, rows, values_of
 from tests.bridges.foreign_readers import iceberg_by_pyiceberg, metadata_file, opened
 from tests.storage.faults import FAULTS, FaultyStore, Plan
+from tests.storage.making import forget
 
 
 def test_a_foreign_commit_ends_the_export(tmp_path: Path) -> None:
@@ -69,6 +72,70 @@ def test_two_exporters_at_once(tmp_path: Path) -> None:
     assert not export_iceberg(other, snapshot).written
     assert iceberg_by_pyiceberg(table.path) == expected(table)
     assert [p.name for p in (tmp_path / "t" / "metadata").glob("*.json")] == ["v1.metadata.json"]
+
+
+@pytest.mark.parametrize("raced", [True, False])
+def test_an_older_snapshot_takes_no_export_back(tmp_path: Path, raced: bool) -> None:
+    """It is asked for another format version, while another process commits and exports."""
+    table = made(tmp_path / "t")
+    table.export("iceberg", format_version=2)
+    snapshot = load(open_store(table.path))
+    other = FaultyStore(open_store(table.path), Plan.none())
+    put = other.put_if_absent
+    late: list[str] = []
+
+    def overtake() -> None:
+        late.append("once")
+        table.append(rows(50))
+        table.export("iceberg")
+
+    def overtaken(path: str, data: bytes) -> bool:
+        if path.endswith(".metadata.json") and not late:
+            overtake()
+        return put(path, data)
+
+    other.put_if_absent = overtaken  # type: ignore[method-assign]
+    if not raced:
+        overtake()
+    done = export_iceberg(other, snapshot, format_version=3)
+    assert (late, done.written, done.version) == (["once"], True, table.version)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+    assert opened(table.path).format_version == 3
+
+
+def test_an_older_snapshot_below_the_vacuum_marker_mixes_no_versions(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    store = open_store(table.path)
+    for at in range(50, 55):
+        table.append(rows(at))
+    table.export("iceberg")
+    record_oldest(store, load(store).head.table_id, 2)
+    assert export_iceberg(store, load(store, 5)).version == table.version
+    assert [s.snapshot_id for s in opened(table.path).snapshots()] == [3, 4, 5, 6, 7, 8]
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+    export_iceberg(store, load(store))
+    table.append(rows(60))
+    table.export("iceberg")
+    assert [s.snapshot_id for s in opened(table.path).snapshots()] == [3, 4, 5, 6, 7, 8, 9]
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+
+
+def test_an_export_is_not_taken_back_to_a_log_that_was_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exports of earlier releases do not say of which commit they are."""
+    table = made(tmp_path / "t")
+    log = tmp_path / "t" / "_tamis" / "log"
+    shutil.copytree(log, tmp_path / "log")
+    table.append(rows(50))
+    table.export("iceberg")
+    shutil.rmtree(log)
+    shutil.copytree(tmp_path / "log", log)
+    forget()
+    monkeypatch.setattr(iceberg_metadata.IcebergState, "operation_id", None)
+    with pytest.raises(Conflict) as error:
+        tamis.open(table.path).export("iceberg", format_version=3)
+    assert error.value.code == "EXPORT_OF_LOST_HISTORY"
 
 
 @pytest.mark.parametrize("format_version", [2, 3])

@@ -50,13 +50,18 @@ def check_history(snapshot: Snapshot, version: int, operation_id: str | None, fo
     except NotFound:
         found = None
     if found != operation_id:
-        raise Conflict(
-            f"The export in {snapshot.store.name(folder)} describes version {version} of a history that the table's "
-            "log no longer has: it was restored from a backup.",
-            code="EXPORT_OF_LOST_HISTORY",
-            name=folder,
-            remedy=f"Remove the folder {folder}, and export again.",
-        )
+        raise lost_history(snapshot, version, folder)
+
+
+def lost_history(snapshot: Snapshot, version: int, folder: str) -> Conflict:
+    """Return the error for an export of a version that the table's log does not have any more."""
+    return Conflict(
+        f"The export in {snapshot.store.name(folder)} describes version {version} of a history that the table's "
+        "log no longer has: it was restored from a backup.",
+        code="EXPORT_OF_LOST_HISTORY",
+        name=folder,
+        remedy=f"Remove the folder {folder}, and export again.",
+    )
 
 
 def foreign_commit(place: str, folder: str) -> Conflict:

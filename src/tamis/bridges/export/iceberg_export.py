@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.bridges.export import iceberg_metadata as files
 from tamis.bridges.export.export_parts import PartChange, all_added, part_change
-from tamis.bridges.export.export_result import Exported, check_history
+from tamis.bridges.export.export_result import Exported, check_history, lost_history
 from tamis.bridges.export.exportable import Target, check_exportable, live_schemas, refused_everywhere
 from tamis.bridges.export.iceberg_avro import avro_rows, import_fastavro, list_bytes
 from tamis.bridges.export.iceberg_manifests import (
@@ -47,9 +47,12 @@ VERSIONS = (2, 3)
 def export_iceberg(store: Store, snapshot: Snapshot, *, format_version: int | None = None) -> Exported:
     """Bring the Iceberg metadata beside the table's data to ``snapshot``; do nothing if it is there, or later.
 
-    Each version between becomes a snapshot. ``format_version`` is 2 or 3; by default it stays as it is, at first 2,
-    and becomes 3 where a column has a default in older files. Raises ``InvalidInput`` naming what Iceberg cannot
-    express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another writer has committed.
+    An export never goes back: what has to be written anew, such as for ``format_version``, tells of the newest version
+    where it was later than ``snapshot``. Each version between becomes a snapshot. ``format_version`` is 2 or 3; by
+    default it stays as it is, at first 2, and becomes 3 where a column has a default in older files.
+
+    Raises ``InvalidInput`` naming what Iceberg cannot express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``,
+    ``EXPORT_OF_LOST_HISTORY``) if another writer has committed, or the log was restored from a backup.
     """
     if format_version is not None and (type(format_version) is not int or format_version not in VERSIONS):
         raise InvalidInput(
@@ -83,6 +86,11 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
         if files.hinted(store) != number:  # its writer died before, or could not write it
             files.write_hint(store, number)
         return Exported("iceberg", state.table_version, number, False)
+    if state is not None and state.table_version > snapshot.version:  # to go on would take the export back
+        newest = load(store)
+        if newest.version < state.table_version:
+            raise lost_history(newest, state.table_version, files.FOLDER)
+        return _attempt(store, newest, format_version)
     root = location_of(store)
     line = _Line(store, root, wanted, list(_usable(state, root, wanted)))
     first = _first_version(store, snapshot, state, line)
