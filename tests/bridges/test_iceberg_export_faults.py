@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
@@ -117,6 +118,50 @@ def test_an_older_snapshot_below_the_vacuum_marker_mixes_no_versions(tmp_path: P
     table.append(rows(60))
     table.export("iceberg")
     assert [s.snapshot_id for s in opened(table.path).snapshots()] == [3, 4, 5, 6, 7, 8, 9]
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+
+
+def test_a_snapshot_that_vacuum_released_is_exported_as_the_newest(tmp_path: Path) -> None:
+    """Also where there is no export yet."""
+    table = made(tmp_path / "t")
+    store = open_store(table.path)
+    snapshot = load(store)
+    table.append(rows(50))
+    record_oldest(store, snapshot.head.table_id, table.version)
+    assert export_iceberg(store, snapshot).version == table.version
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+
+
+def plant(table: tamis.Table, **changes: Any) -> None:
+    """Write what the export says anew, with changes."""
+    store = open_store(table.path)
+    state = iceberg_metadata.read_state(store, table.snapshot.head.table_id)
+    assert state is not None
+    assert iceberg_metadata.write_metadata(store, state.number + 1, state.metadata | changes)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("state", ["an older version", "twice", "an older list"])
+def test_metadata_that_mixes_two_versions_heals(tmp_path: Path, state: str, committed: bool) -> None:
+    """As earlier releases left it where they took an export back."""
+    table = made(tmp_path / "t")
+    table.append(rows(50))
+    table.append(rows(51))
+    table.export("iceberg")
+    found = json.loads(Path(metadata_file(table.path)).read_text())
+    snapshots = found["snapshots"]
+    if state == "an older version":
+        said = load(open_store(table.path), 3).commit.operation_id
+        plant(table, properties=found["properties"] | {"tamis.version": "3", "tamis.operation_id": said})
+    if state == "twice":
+        plant(table, snapshots=[*snapshots, *snapshots[-2:]])
+    if state == "an older list":  # of fewer files
+        plant(table, snapshots=[*snapshots[:-1], snapshots[-1] | {"manifest-list": snapshots[-2]["manifest-list"]}])
+        table.append(rows(52))
+    if committed:
+        table.append(rows(60))
+    assert table.export("iceberg").written
+    assert [s.snapshot_id for s in opened(table.path).snapshots()] == list(range(1, table.version + 2))
     assert iceberg_by_pyiceberg(table.path) == expected(table)
 
 

@@ -81,15 +81,17 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
         state is not None
         and state.table_version >= snapshot.version
         and state.format_version >= wanted
+        and state.is_ordered
         and all(s["snapshot-id"] > oldest for s in state.metadata["snapshots"])
     ):
         if files.hinted(store) != number:  # its writer died before, or could not write it
             files.write_hint(store, number)
         return Exported("iceberg", state.table_version, number, False)
-    if state is not None and state.table_version > snapshot.version:  # to go on would take the export back
+    exported = -1 if state is None else state.table_version
+    if snapshot.version < max(exported, oldest):  # to go on would take the export back, or tell of removed files
         newest = load(store)
-        if newest.version < state.table_version:
-            raise lost_history(newest, state.table_version, files.FOLDER)
+        if newest.version < exported:
+            raise lost_history(newest, exported, files.FOLDER)
         return _attempt(store, newest, format_version)
     root = location_of(store)
     line = _Line(store, root, wanted, list(_usable(state, root, wanted)))
@@ -122,8 +124,11 @@ def _format(snapshot: Snapshot, state: files.IcebergState | None, given: int | N
 
 
 def _usable(state: files.IcebergState | None, root: str, wanted: int) -> Sequence[dict[str, Any]]:
-    """Return the snapshots to go on from: none where the table has moved, or is of another format version now."""
-    if state is None or state.metadata["location"] != root or state.format_version != wanted:
+    """Return the snapshots to go on from.
+
+    None where the table has moved, or is of another format version now, or where the snapshots are not in order.
+    """
+    if state is None or state.metadata["location"] != root or state.format_version != wanted or not state.is_ordered:
         return ()
     found: Sequence[dict[str, Any]] = state.metadata["snapshots"]
     return found
@@ -167,11 +172,16 @@ class _Line:
         self.snapshots, self.last, self.manifests = [], None, []
 
     def resume(self, last: Snapshot) -> None:
-        """Go on behind the newest snapshot, which tells of the version ``last``."""
+        """Go on behind the newest snapshot, which tells of the version ``last``.
+
+        Raises ``NotFound`` if its manifests cannot be gone on from.
+        """
         path = str(self.snapshots[-1]["manifest-list"]).removeprefix(f"{self.root}/")
         found = [manifest_of(row, self.root) for row in avro_rows(self.store.get(path))]
         self.manifests = [manifest for manifest in found if manifest is not None]
-        if len(self.manifests) < len(found):
+        listed = sum(m.entries for m in self.manifests if m.kind == "data")
+        # the second: earlier releases could mix the manifests of two versions
+        if len(self.manifests) < len(found) or listed != sum(last.segments["parts"].to_pylist()):
             raise NotFound("A manifest is not one of this export.", name=path)
         self.last = last
 

@@ -51,6 +51,12 @@ class IcebergState:
     def format_version(self) -> int:
         return int(self.metadata["format-version"])
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the snapshots are in order, up to that of ``table_version``: earlier releases could mix versions."""
+        ids = [s["snapshot-id"] for s in self.metadata["snapshots"]]
+        return ids == sorted({*ids}) and ids[-1:] == [snapshot_id(self.table_version)]
+
 
 def metadata_name(number: int) -> str:
     return f"{FOLDER}/v{number}.metadata.json"
