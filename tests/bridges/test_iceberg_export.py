@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -109,17 +110,35 @@ def test_snapshots_of_vacuumed_versions_are_dropped(tmp_path: Path, behind: bool
     assert {at: scan.to_arrow().num_rows for at, scan in kept.items()} == dict.fromkeys((5, 6), table.scan().count())
 
 
-def test_a_table_that_has_moved_is_told_at_its_new_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_table_that_has_moved_is_told_at_its_new_place(tmp_path: Path, committed: bool) -> None:
     table = made(tmp_path / "t")
     table.export("iceberg")
     (tmp_path / "t").rename(tmp_path / "moved")
     table = tamis.open(tmp_path / "moved")
-    table.append(rows(50))
+    if committed:
+        table.append(rows(50))
+    (row,) = table.exports().to_pylist()
+    assert (row["behind"], row["problem"][:17]) == (int(committed), "[EXPORT_LOCATION]")
     table.export("iceberg")
+    assert table.exports()["problem"].to_pylist() == [None]
     assert iceberg_by_pyiceberg(table.path) == expected(table)
-    assert {f["file_path"].rpartition("/data/")[0] for f in opened(table.path).inspect.files().to_pylist()} == {
-        f"file://{table.path}"
-    }
+    assert folders(table.path) == {f"file://{table.path}"}
+    assert not table.export("iceberg").written
+
+
+def test_the_last_export_of_a_copied_table_names_no_file_of_the_first(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.export("iceberg")
+    shutil.copytree(tmp_path / "t", tmp_path / "copy")
+    tamis.open(tmp_path / "copy").export("iceberg", final=True)
+    assert folders(f"{tmp_path}/copy") == {f"file://{tmp_path}/copy"}
+    assert folders(table.path) == {f"file://{table.path}"}
+
+
+def folders(path: str) -> set[str]:
+    """Where the files of an export are, as its metadata says."""
+    return {f["file_path"].rpartition("/data/")[0] for f in opened(path).inspect.files().to_pylist()}
 
 
 def test_without_fastavro_the_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,14 +66,22 @@ def _row(store: Store, snapshot: Snapshot, name: str) -> dict[str, object]:
         read = delta_log.read_state if name == "delta" else iceberg_metadata.read_state
         state = read(store, snapshot.head.table_id)
         version = None if state is None else state.table_version
-        if isinstance(state, iceberg_metadata.IcebergState) and iceberg_metadata.hinted(store) != state.number:
-            problem = f"[EXPORT_HINT] {iceberg_metadata.HINT} does not name the newest metadata file. Export again."
+        problem = _iceberg_problem(store, state) if isinstance(state, iceberg_metadata.IcebergState) else None
     except TamisError as error:
         problem = str(error)
     behind = max(0, snapshot.version - (-1 if version is None else version))
     if problem is None and behind:
         problem = _noted(store, name)
     return {"format": name, "version": version, "behind": behind, "problem": problem}
+
+
+def _iceberg_problem(store: Store, state: iceberg_metadata.IcebergState) -> str | None:
+    """Return what keeps readers of Iceberg from what ``state`` says, or None."""
+    if state.location != iceberg_metadata.location_of(store):
+        return f"[EXPORT_LOCATION] Files are named below {state.location}. If the table has moved, export again."
+    if iceberg_metadata.hinted(store) != state.number:
+        return f"[EXPORT_HINT] {iceberg_metadata.HINT} does not name the newest metadata file. Export again."
+    return None
 
 
 def _note(store: Store, name: str, version: int, error: Exception) -> None:

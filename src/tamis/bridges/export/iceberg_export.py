@@ -47,7 +47,7 @@ VERSIONS = (2, 3)
 def export_iceberg(store: Store, snapshot: Snapshot, *, format_version: int | None = None) -> Exported:
     """Bring the Iceberg metadata beside the table's data to ``snapshot``; do nothing if it is there, or later.
 
-    An export never goes back: what has to be written anew, such as for ``format_version``, tells of the newest version
+    An export never goes back: what has to be written anew, such as at a new place, tells of the newest version
     where it was later than ``snapshot``. Each version between becomes a snapshot. ``format_version`` is 2 or 3; by
     default it stays as it is, at first 2, and becomes 3 where a column has a default in older files.
 
@@ -65,22 +65,18 @@ def export_iceberg(store: Store, snapshot: Snapshot, *, format_version: int | No
     return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, format_version))
 
 
-def location_of(store: Store) -> str:
-    """Return the URL of the table's folder, under which Iceberg names its files."""
-    return f"file://{store.url}" if store.location.scheme == "file" else store.url
-
-
 def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Exported:
     state = files.read_state(store, snapshot.head.table_id)
     if state is not None:
         check_history(snapshot, state.table_version, state.operation_id, files.FOLDER)
-    number = 0 if state is None else state.number
+    number, root = 0 if state is None else state.number, files.location_of(store)
     wanted = _format(snapshot, state, format_version)
     oldest = oldest_readable(store, snapshot.head.table_id)
     if (
         state is not None
         and state.table_version >= snapshot.version
         and state.format_version >= wanted
+        and state.location == root
         and state.is_ordered
         and all(s["snapshot-id"] > oldest for s in state.metadata["snapshots"])
     ):
@@ -93,7 +89,6 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
         if newest.version < exported:
             raise lost_history(newest, exported, files.FOLDER)
         return _attempt(store, newest, format_version)
-    root = location_of(store)
     line = _Line(store, root, wanted, list(_usable(state, root, wanted)))
     first = _first_version(store, snapshot, state, line)
     for version in range(first, snapshot.version):
@@ -128,7 +123,7 @@ def _usable(state: files.IcebergState | None, root: str, wanted: int) -> Sequenc
 
     None where the table has moved, or is of another format version now, or where the snapshots are not in order.
     """
-    if state is None or state.metadata["location"] != root or state.format_version != wanted or not state.is_ordered:
+    if state is None or state.location != root or state.format_version != wanted or not state.is_ordered:
         return ()
     found: Sequence[dict[str, Any]] = state.metadata["snapshots"]
     return found

@@ -52,10 +52,20 @@ class IcebergState:
         return int(self.metadata["format-version"])
 
     @property
+    def location(self) -> str:
+        """The URL of the table's folder, as it was then."""
+        return str(self.metadata["location"])
+
+    @property
     def is_ordered(self) -> bool:
         """Whether the snapshots are in order, up to that of ``table_version``: earlier releases could mix versions."""
         ids = [s["snapshot-id"] for s in self.metadata["snapshots"]]
         return ids == sorted({*ids}) and ids[-1:] == [snapshot_id(self.table_version)]
+
+
+def location_of(store: Store) -> str:
+    """Return the URL of the table's folder, under which Iceberg names its files."""
+    return f"file://{store.url}" if store.location.scheme == "file" else store.url
 
 
 def metadata_name(number: int) -> str:
