@@ -26,7 +26,7 @@ class IcebergPosition:
     table_id: str | None
     snapshot: int | None
     ref: str | None
-    """The branch that is followed; None: the current snapshot."""
+    """The branch or the tag that is followed; None: the current snapshot."""
 
     def to_json(self) -> dict[str, Any]:
         return {"table_id": self.table_id, "snapshot": self.snapshot, "ref": self.ref}
@@ -44,11 +44,11 @@ class IcebergPosition:
 def adopted_iceberg(
     source: str, options: IcebergOptions, *, ref: str | None = None
 ) -> tuple[SourceTable, IcebergPosition]:
-    """Return the current snapshot, or that of a branch, and the position from which it can be followed."""
-    metadata = read_metadata(source, options)
+    """Return the current snapshot, or that of a branch or a tag, and the position from which it can be followed."""
+    metadata = read_metadata(source, options).seen_at(ref=ref)
     snapshot = metadata.snapshot(ref=ref)
     identifier = None if snapshot is None else int(snapshot["snapshot-id"])
-    table = snapshot_source(metadata, snapshot, historic=False)
+    table = snapshot_source(metadata, snapshot)
     return table, IcebergPosition(metadata.content.get("table-uuid"), identifier, ref)
 
 
@@ -57,17 +57,20 @@ def iceberg_changes(
 ) -> Iterator[tuple[SourceChange, IcebergPosition]]:
     """Yield the snapshots after ``position``, oldest first, each with the position after it.
 
-    All are seen in the table's current schema; a change of the schema alone is a change, too. If files that the table
-    has may hold columns otherwise than before, the first change is the snapshot of ``position`` again.
+    All are seen in the table's current schema, or in that of the tag's snapshot; a change of the schema alone is a
+    change, too. If files that the table has may hold columns otherwise than before, the first change is the snapshot of
+    ``position`` again.
+
     Raises ``CorruptData`` (``SOURCE_HISTORY_GONE``, ``SOURCE_REPLACED``).
     """
     metadata = read_metadata(source, options)
     if metadata.content.get("table-uuid") != position.table_id:
         raise source_replaced(source, "its id is another one")
+    metadata = metadata.seen_at(ref=position.ref)
     newer, schema = _lineage(metadata, position, source), known.schema
     columns = entries_source(metadata, None, Entries())
     if position.snapshot is not None and known.is_stale(columns):
-        again = snapshot_source(metadata, _last_taken(metadata, position, source), historic=False)
+        again = snapshot_source(metadata, _last_taken(metadata, position, source))
         yield whole_change(again, known), position
         schema = again.schema
     for snapshot in newer:
@@ -123,6 +126,6 @@ def _change(metadata: IcebergMetadata, snapshot: Mapping[str, Any]) -> SourceCha
     added = added_entries(metadata.root, snapshot)
     if added is None:
         rearranges = (snapshot.get("summary") or {}).get("operation") == "replace"
-        table = snapshot_source(metadata, snapshot, historic=False)
+        table = snapshot_source(metadata, snapshot)
         return SourceChange(table, whole=True, rearranges=rearranges, may_restore=True)
     return SourceChange(entries_source(metadata, snapshot, added), may_restore=True)

@@ -7,7 +7,7 @@ import importlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tamis.bridges.sources.foreign_paths import Root, source_root
@@ -61,12 +61,22 @@ class IcebergMetadata:
             raise _no_snapshot(self.location, str(wanted), "It may have expired.")
         return dict(found)
 
-    def schema(self, snapshot: Mapping[str, Any] | None, *, historic: bool) -> dict[str, Any]:
-        """Return the current schema, or that of the snapshot where it is ``historic`` and names one."""
+    def seen_at(self, snapshot: int | None = None, ref: str | None = None) -> IcebergMetadata:
+        """Return the metadata with the schema in which rows are seen as the current one.
+
+        The rows of an id or a tag are seen in the schema of their snapshot, if it names one; those of a branch, as
+        those of the current snapshot, in the table's. Raises ``NotFound`` (``ICEBERG_SNAPSHOT_NOT_FOUND``).
+        """
+        refs = self.content.get("refs") or {}
+        if snapshot is None and (ref is None or refs.get(ref, {}).get("type") != "tag"):
+            return self
+        wanted = (self.snapshot(snapshot, ref) or {}).get("schema-id")
+        return self if wanted is None else replace(self, content={**self.content, "current-schema-id": wanted})
+
+    def schema(self) -> dict[str, Any]:
+        """Return the current schema."""
         schemas = self.content.get("schemas") or [self.content["schema"]]
         wanted = self.content.get("current-schema-id", schemas[-1].get("schema-id"))
-        if historic and snapshot is not None and snapshot.get("schema-id") is not None:
-            wanted = snapshot["schema-id"]
         found = next((s for s in schemas if s.get("schema-id") == wanted), None)
         if found is None:
             raise metadata_damaged(self.location, f"there is no schema {wanted}")

@@ -44,26 +44,20 @@ def read_iceberg(
     ``source`` is a folder with a version hint, a metadata file, or a table's name in ``options.catalog``; ``ref`` is
     a branch or a tag. Raises ``NotFound``, ``CorruptData`` and ``InvalidInput`` as the modules that it consists of do.
     """
-    metadata = read_metadata(source, options or IcebergOptions())
-    return snapshot_source(metadata, metadata.snapshot(snapshot, ref), historic=_is_historic(metadata, snapshot, ref))
+    metadata = read_metadata(source, options or IcebergOptions()).seen_at(snapshot, ref)
+    return snapshot_source(metadata, metadata.snapshot(snapshot, ref))
 
 
-def _is_historic(metadata: IcebergMetadata, snapshot: int | None, ref: str | None) -> bool:
-    """Return whether the rows are seen in the schema of their snapshot: those of an id or a tag are."""
-    refs = metadata.content.get("refs") or {}
-    return snapshot is not None or (ref is not None and refs.get(ref, {}).get("type") == "tag")
-
-
-def snapshot_source(metadata: IcebergMetadata, snapshot: Mapping[str, Any] | None, *, historic: bool) -> SourceTable:
-    """Return a snapshot as a source; without one, a table without rows."""
-    schema = iceberg_schema(metadata.schema(snapshot, historic=historic), metadata.location)
+def snapshot_source(metadata: IcebergMetadata, snapshot: Mapping[str, Any] | None) -> SourceTable:
+    """Return a snapshot as a source in the current schema; without one, a table without rows."""
+    schema = iceberg_schema(metadata.schema(), metadata.location)
     data, deletes = (Entries(), Entries()) if snapshot is None else read_entries(metadata.root, snapshot)
     return _source(metadata, snapshot, schema, data, deletes)
 
 
 def entries_source(metadata: IcebergMetadata, snapshot: Mapping[str, Any] | None, data: Entries) -> SourceTable:
     """Return some data files of a snapshot, for which no deletes hold, as a source in the current schema."""
-    schema = iceberg_schema(metadata.schema(snapshot, historic=False), metadata.location)
+    schema = iceberg_schema(metadata.schema(), metadata.location)
     return _source(metadata, snapshot, schema, data, Entries())
 
 
