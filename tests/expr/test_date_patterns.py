@@ -81,3 +81,62 @@ def test_other_patterns_still_sort(pattern: str, texts: list[str]) -> None:
     assert decided(f"{found} > TIMESTAMP'2024-01-03 00:00:00'", rows(string0=texts)) == "none"
     assert decided(f"{found} = TIMESTAMP'2024-01-02 01:00:00'", rows(string0=texts)) != "all"
     assert decided(f"{found} >= TIMESTAMP'2024-01-02 00:00:00'", rows(string0=texts)) == "some"
+
+
+LETTERED = "yyyy-MM-dd'T'HH:mm:ss"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts", "before", "after"),
+    [
+        (LETTERED, ["2024-01-01t23:00:00", "2024-01-02T01:00:00"], "2023-12-31 23:59:59", "2024-01-03 00:00:00"),
+        (
+            LETTERED + "'Z'",
+            ["2024-01-01T00:00:00Z", "2024-01-01t00:00:00z"],
+            "2023-12-31 23:59:59",
+            "2024-01-02 00:00:00",
+        ),
+        ("yyyy-MM'M'dd", ["2024-01M31", "2024-02M01"], "2023-12-31 23:59:59", "2024-03-03 00:00:00"),
+        ("yyyy-MM-dd HH'h'mm", ["2024-01-01 07h59", "2024-01-01 08H00"], "2024-01-01 06:59:59", "2024-01-01 09:00:00"),
+    ],
+)
+def test_letters_between_fields_leave_the_fields_before(
+    pattern: str, texts: list[str], before: str, after: str
+) -> None:
+    found = f'try_to_timestamp(string0, "{pattern}")'
+    for text, outcome in (
+        (f"{found} >= TIMESTAMP'{after}'", "none"),
+        (f"{found} <= TIMESTAMP'{before}'", "none"),
+        (f"{found} < TIMESTAMP'{after}'", "some"),
+        (f"{found} IS NULL", "some"),
+    ):
+        assert decided(text, rows(string0=texts)) == outcome, text
+
+
+@pytest.mark.parametrize(
+    "zone", ["UTC", "+09:00", "Europe/Berlin", "America/Sao_Paulo", "Pacific/Apia", "Africa/Monrovia"]
+)
+@pytest.mark.parametrize("day", ["2018-11-04", "2011-12-30", "2024-10-27", "1972-01-07", "2024-03-31"])
+def test_bounds_by_the_day_hold_its_times(zone: str, day: str) -> None:
+    """Days without midnight, days that are skipped, and days of 25 hours."""
+    texts = [f"{day}{letter}{hour:02}:30:00" for letter in "Tt" for hour in range(24)]
+    found = f'try_to_timestamp(string0, "{LETTERED}")'
+    for text in texts:
+        asked = f"{found} = to_timestamp('{text[:10]} {text[11:]}')"
+        assert decided(asked, rows(string0=[texts[0], text, texts[-1]]), zone) == "some", text
+    for text in ("2011-01-01 00:00:00", "2030-01-01 00:00:00"):
+        assert decided(f"{found} = TIMESTAMP'{text}'", rows(string0=texts), zone) == "none"
+
+
+@pytest.mark.parametrize(
+    ("texts", "below"),
+    [
+        (["2024-01-01T01:00:00", "unknown"], "none"),  # what sorts after a time is none of before
+        (["", "2024-01-01T01:00:00"], "some"),
+        (["-2024-01-01T01:00:00", "2024"], "some"),
+    ],
+)
+def test_texts_that_are_no_times_leave_no_bound(texts: list[str], below: str) -> None:
+    found = f'try_to_timestamp(string0, "{LETTERED}")'
+    assert decided(f"{found} > TIMESTAMP'2030-01-01 00:00:00'", rows(string0=texts)) == "some"
+    assert decided(f"{found} < TIMESTAMP'2000-01-01 00:00:00'", rows(string0=texts)) == below

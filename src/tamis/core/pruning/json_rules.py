@@ -36,7 +36,7 @@ from tamis.core.pruning.json_kinds import (
     word_text,
 )
 from tamis.core.pruning.json_times import TIME_TYPES, text_times, typed_times
-from tamis.core.pruning.time_zone_rules import local_rule
+from tamis.core.pruning.time_zone_rules import time_of_text
 from tamis.core.pruning.value_spec import (
     NO,
     UNKNOWN_TRUTH,
@@ -306,7 +306,7 @@ def _time_of_text(e: DocumentEvidence, call: Call) -> Abstract:
 
 def timestamp_of_text(run: Any, call: Call) -> Spec:
     """Bound a conversion by a pattern; no text fails where all texts of a path are exactly what it reads."""
-    otherwise = spec_of(local_rule(call, [spec_of(run(arg)) for arg in call.args]))
+    otherwise = time_of_text(call, [spec_of(run(arg)) for arg in call.args])
     text, pattern = call.args
     if not isinstance(text, Call) or text.function != "get_json_object" or not isinstance(pattern, Literal):
         return otherwise

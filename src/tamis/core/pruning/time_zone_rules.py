@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.core.expr import registry
 from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build_array, literal_scalar, null_mask, stored_numbers
 from tamis.core.expr.functions.datetime.calendar import named_zone
 from tamis.core.expr.functions.datetime.clock_columns import add_months
+from tamis.core.expr.functions.datetime.date_patterns import sorted_prefix
 from tamis.core.expr.functions.datetime.instants import split_interval
 from tamis.core.expr.registry import Partial
 from tamis.core.expr.time_zones import DAY, Zone, zone_named
-from tamis.core.expr.tree import Call
+from tamis.core.expr.tree import Call, Literal
 from tamis.core.pruning.monotone_rules import monotone_bounds
 from tamis.core.pruning.value_spec import Spec, choose_spec, choose_where, no_bound, one_value, piece_intersection
-from tamis.core.types import TIMESTAMP, DayTimeInterval
+from tamis.core.types import STRING, TIMESTAMP, DayTimeInterval
 
 _FAR = 2**62
 _HOURS = 26 * 3_600_000_000
@@ -118,6 +120,26 @@ def _may_overflow(out: Spec) -> Spec:
     """Mark where times may be so near the ends of 64 bits that a zone's offset leaves them."""
     unknown = _missing(out.lo) | _missing(out.hi)
     return replace(out, fail=out.fail | (out.value & unknown))
+
+
+def time_of_text(call: Call, args: list[Spec]) -> Spec:
+    """Bound a conversion by a pattern.
+
+    Where the pattern has letters between its fields, which texts may have in either case, only the fields before them
+    bound it: ``2024-05-01T23`` sorts before ``2024-05-01t01``, but both are of that day.
+    """
+    out, (text, pattern) = local_rule(call, args), call.args
+    prefix = sorted_prefix(str(pattern.value)) if isinstance(pattern, Literal) else None
+    if prefix is None:
+        return out
+    begun = Call(call.type, call.function, (text, Literal(STRING, prefix.pattern)), call.mode, "UTC")
+    ends = [pc.utf8_slice_codeunits(bound, 0, prefix.length) for bound in (args[0].lo, args[0].hi)]
+    local = monotone_bounds(begun, [replace(args[0], lo=ends[0], hi=ends[1]), args[1]])
+    days = to_instants(
+        replace(local, hi=_mapped(local.hi, lambda x: x + prefix.micros - 1)), zone_named(call.zone or "UTC")
+    )
+    exact = one_value(args[0])
+    return replace(out, lo=choose_where(exact, out.lo, days.lo), hi=choose_where(exact, out.hi, days.hi))
 
 
 def from_unixtime(call: Call, args: list[Spec]) -> Spec:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +70,7 @@ _FIELDS = {
     **{"S" * n: "fraction" for n in range(1, 10)},
 }  # fmt: skip
 _SORTING = ["yyyy", "MM", "dd", "HH", "mm", "ss", "S"]
+_LONGEST = {"year": 366 * DAY, "month": 31 * DAY, "day": DAY, "hour": HOUR, "minute": MINUTE, "second": SECOND}
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_897
 """Years of one to four digits: 0001-01-01, and the day after 9999-12-31."""
 _PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]{}#]+)|(.)")
@@ -108,6 +110,33 @@ def larger_field(pattern: str) -> int | None:
     names = [text[0] if kind == "fraction" else text for text, kind in found if kind]
     first = _SORTING.index(names[0]) if names and names[0] in _SORTING else None
     return first if first is not None and names == _SORTING[first : first + len(names)] else None
+
+
+class SortedPrefix(NamedTuple):
+    """The beginning of a pattern whose texts sort, up to a letter that texts may have in either case."""
+
+    pattern: str
+    length: int
+    """Characters of the texts that it reads."""
+    micros: int
+    """Microseconds after the prefix's time at which no text begins with it any more."""
+
+
+@lru_cache(maxsize=256)
+def sorted_prefix(pattern: str) -> SortedPrefix | None:
+    """Return the prefix before the first letter between fields; None without one, or if the pattern does not sort."""
+    found = tokens(pattern) or ()
+    last = max((at for at, (_, kind) in enumerate(found) if kind), default=0)
+    cut = next((at for at, (text, kind) in enumerate(found[:last]) if not kind and _has_letters(text)), 0)
+    fields = [kind for _, kind in found[:cut] if kind]
+    if not fields or not sorts(pattern) or found[0][1] != "year":
+        return None
+    texts = [text if kind else "'" + text.replace("'", "''") + "'" for text, kind in found[:cut]]
+    return SortedPrefix("".join(texts), sum(len(text) for text, _ in found[:cut]), _LONGEST[fields[-1]])
+
+
+def _has_letters(text: str) -> bool:
+    return text.lower() != text.upper()
 
 
 def _larger(local: Numbers, missing_fields: int) -> Numbers:
@@ -362,7 +391,7 @@ def _digits_first(call_: Call, bounds: Bounds) -> Mask:
     """Return where the pattern sorts and no text can begin with the sign of a five-digit year.
 
     A fraction must come last: it has one digit or more, so that ``.5Z`` sorts after ``.59Z``.
-    Letters between fields are read in either case, so that ``T23`` sorts before ``t01``.
+    Letters between fields are read in either case, so that ``T23`` sorts before ``t01``: see ``sorted_prefix``.
     """
     found = tokens(_pattern(call_)) or ()
     last = max((at for at, (_, kind) in enumerate(found) if kind), default=0)
@@ -370,7 +399,7 @@ def _digits_first(call_: Call, bounds: Bounds) -> Mask:
         sorts(_pattern(call_))
         and found[0][1] == "year"
         and all(kind != "fraction" for _, kind in found[:-1])
-        and all(kind or text.lower() == text.upper() for text, kind in found[:last])
+        and not any(_has_letters(text) for text, kind in found[:last] if not kind)
     )
     return np.asarray(sorting & is_true(compare_values("ge", bounds[0][0], pa.scalar("0"))))
 
@@ -389,7 +418,7 @@ declare_function(
         zoned=lambda _args, _type: True,
         rule="timestamp_of_text",
         local=True,
-        note="patterns that sort, without letters between their fields",
+        note="patterns that sort; those with letters between fields (yyyy-MM-dd'T'HH) by the fields before",
     )
 )
 
