@@ -17,8 +17,8 @@ from tamis.core.expr import registry
 from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build_array, literal_scalar, null_mask, stored_numbers
 from tamis.core.expr.functions.datetime.calendar import named_zone
 from tamis.core.expr.functions.datetime.clock_columns import add_months
-from tamis.core.expr.functions.datetime.date_patterns import sorted_prefix
 from tamis.core.expr.functions.datetime.instants import split_interval
+from tamis.core.expr.functions.datetime.pattern_fields import sorted_prefix
 from tamis.core.expr.registry import Partial
 from tamis.core.expr.time_zones import DAY, Zone, zone_named
 from tamis.core.expr.tree import Call, Literal
