@@ -198,7 +198,7 @@ def column_values(rng: Random, kind: str, rows: int, long: float = 0.2) -> list[
     elif character == "awkward_last" and rows:
         made[-1] = rng.choice(pool)
     elif kind in {"double", "float"} and rng.random() < 0.3:
-        made = [math.nan if rng.random() < 0.2 else v for v in made]
+        made = [rng.choice((math.nan, -math.nan)) if rng.random() < 0.2 else v for v in made]
     elif character == "long" and kind in {"string", "binary"}:
         made = _long(rng, made)
     if kind in {"string", "binary"} and rng.random() < long:

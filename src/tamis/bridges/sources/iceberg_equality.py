@@ -19,6 +19,7 @@ from tamis.bridges.sources.iceberg_metadata import metadata_damaged
 from tamis.core.types import Field
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.defaults import initial_scalar
+from tamis.core.types.float_values import with_one_nan
 from tamis.errors import InvalidInput, NotFound
 from tamis.storage.object_store.parallel_requests import gather_requests
 
@@ -126,7 +127,7 @@ def matching(rows: pa.Table, gone: pa.Table) -> Codes:
         return np.zeros(0, np.int64)
     codes = np.zeros(len(rows) + len(gone), np.int64)
     for name in rows.column_names:
-        both = pa.concat_arrays([chunk for t in (rows, gone) for chunk in t[name].chunks])
+        both = with_one_nan(pa.concat_arrays([chunk for t in (rows, gone) for chunk in t[name].chunks]))
         own = both.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
         _, codes = np.unique(codes * (own.max(initial=0) + 1) + own, return_inverse=True)
     return np.flatnonzero(np.isin(codes[: len(rows)], codes[len(rows) :]))

@@ -37,6 +37,7 @@ from tamis.core.types.arrow import to_arrow_type
 
 _WHOLE = {"Y": (BYTE, 2**7), "S": (SHORT, 2**15), "L": (LONG, 2**63)}
 _MOST_DIGITS = 38
+_WIDE = decimal.Context(prec=_MOST_DIGITS)
 
 
 def bind_number(node: Number) -> Literal:
@@ -67,7 +68,9 @@ def _decimal(digits: str, start: int) -> Literal:
     length = max(len(value.as_tuple().digits) + max(0, exponent), scale)
     if length > _MOST_DIGITS:
         raise SyntaxProblem(f"{digits} has more than 38 digits: write it as a double, 1e0", start)
-    return Literal(Decimal(length, scale), value if exponent <= 0 else value.quantize(decimal.Decimal(1)))
+    return Literal(
+        Decimal(length, scale), value if exponent <= 0 else value.quantize(decimal.Decimal(1), context=_WIDE)
+    )
 
 
 _TYPED = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}

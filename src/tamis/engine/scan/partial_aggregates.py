@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from tamis.core.types import LONG, DataType, Field, Schema
 from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.float_values import with_one_zero
 from tamis.sizes import SIZES
 
 HELD_ROWS, HELD_BYTES = SIZES.group_held_rows, SIZES.group_held_bytes
@@ -77,7 +78,7 @@ def fold_partials(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Ta
     keys: dict[str, pa.Array] = {}
     asked: list[tuple[str, str]] = []
     for at in range(len(aggregation.groups)):
-        keys[f"g{at}"] = _grouped(_one(whole[f"g{at}"]))
+        keys[f"g{at}"] = with_one_zero(_one(whole[f"g{at}"]))
     for at, measure in enumerate(aggregation.measures):
         keys[f"m{at}"], how = _one(whole[f"m{at}"]), _how(measure)
         if pa.types.is_floating(keys[f"m{at}"].type):
@@ -133,15 +134,6 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 def _back(column: pa.ChunkedArray | pa.Array, data_type: pa.DataType) -> pa.Array:
     array = _one(column)
     return array.view(data_type) if pa.types.is_duration(data_type) else array.cast(data_type)
-
-
-def _grouped(values: pa.Array) -> pa.Array:
-    """Normalize floats to one zero and one NaN."""
-    if not pa.types.is_floating(values.type):
-        return values
-    zero, nan = (pa.scalar(x, values.type) for x in (0.0, float("nan")))
-    values = pc.if_else(pc.fill_null(pc.equal(values, zero), False), zero, values)
-    return pc.if_else(pc.fill_null(pc.is_nan(values), False), nan, values)
 
 
 def _apart(values: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.core.expr import Expr, key_filter
 from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.float_values import with_one_zero
 from tamis.engine.operations.rows.merge_plan import MergePlan
 from tamis.engine.operations.rows.store_assignment import computed_values
 
@@ -60,7 +60,4 @@ def equality_bits(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert floats to bits that are equal for equal numbers; return other types unchanged."""
     if not pa.types.is_floating(values.type):
         return values
-    doubles = values.cast(pa.float64()).combine_chunks()
-    numbers = np.array(pc.fill_null(doubles, 0.0)) + 0.0  # −0.0 + 0.0 is 0.0
-    numbers[np.isnan(numbers)] = np.nan
-    return pa.chunked_array([pa.array(numbers.view(np.int64), mask=np.array(doubles.is_null()))])
+    return pa.chunked_array([with_one_zero(values.cast(pa.float64()).combine_chunks()).view(pa.int64())])

@@ -34,6 +34,7 @@ from tamis.core.expr.coerce import cast_to_common, has_order, implicit_cast, is_
 from tamis.core.expr.registry import Function, Signature, declare_function, declare_sugar
 from tamis.core.expr.tree import FALSE, TRUE, Call, Expr, Literal, Literals, Mode
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, NULL
+from tamis.core.types.float_values import with_one_zero
 
 _ARROW = {
     "eq": pc.equal,
@@ -208,10 +209,7 @@ def _member(values: Datum, listed: Datum) -> Datum:
 
     NULL where not found and the list, or the value, has a NULL.
     """
-    known = listed.drop_null()
-    if pa.types.is_floating(values.type):
-        zero = pa.scalar(0.0, values.type)  # −0.0 + 0.0 = 0.0, so that both zeros hash alike
-        values, known = pc.add(values, zero), pc.add(known, zero)
+    values, known = with_one_zero(values), with_one_zero(listed.drop_null())
     unknown = null_mask(values)
     mask = _found(values, known)
     if listed.null_count:
