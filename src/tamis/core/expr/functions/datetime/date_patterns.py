@@ -35,7 +35,13 @@ from tamis.core.expr.functions.datetime.clock_columns import (
     month_start,
     trunc_days,
 )
-from tamis.core.expr.functions.datetime.pattern_fields import Token, has_letters, larger_field, sorts, tokens
+from tamis.core.expr.functions.datetime.pattern_fields import (
+    Token,
+    has_letters,
+    larger_field,
+    pattern_sorts,
+    pattern_tokens,
+)
 from tamis.core.expr.functions.datetime.time_units import int64_numbers
 from tamis.core.expr.functions.logic.comparisons import compare_values
 from tamis.core.expr.registry import (
@@ -70,7 +76,7 @@ def _larger(local: Numbers, missing_fields: int) -> Numbers:
 
 
 def _constant_pattern(arg: Expr) -> bool:
-    return isinstance(arg, Literal) and isinstance(arg.value, str) and tokens(arg.value) is not None
+    return isinstance(arg, Literal) and isinstance(arg.value, str) and pattern_tokens(arg.value) is not None
 
 
 def _pattern(call_: Call) -> str:
@@ -83,7 +89,7 @@ def _rendered(days: Numbers, clock: Numbers, pattern: str) -> Datum:
     """Format local times, whole columns at a time."""
     parts = [
         pa.array([text] * len(days)) if not kind else _field(days, clock, text, kind)
-        for text, kind in tokens(pattern) or ()
+        for text, kind in pattern_tokens(pattern) or ()
     ]
     return pc.binary_join_element_wise(*parts, "")
 
@@ -154,7 +160,7 @@ def _far(days: Numbers, clock: Numbers, pattern: str) -> str:
     month, _ = month_start(days)
     year = int(month[0]) // 12 + 1970
     out = ""
-    for text, kind in tokens(pattern) or ():
+    for text, kind in pattern_tokens(pattern) or ():
         if kind == "year":
             digits = str(abs(year)).rjust(len(text), "0")
             out += ("+" if len(text) == 4 and year > 9999 else "-" if year < 0 else "") + digits
@@ -232,7 +238,7 @@ def _regex(pattern: str) -> str | None:
     None for patterns with fields that are not numbers of fixed width.
     """
     out, seen = "", set()
-    for text, kind in tokens(pattern) or ():
+    for text, kind in pattern_tokens(pattern) or ():
         if not kind:
             if re.search(r"[\d+-]", text) and text != "-":
                 return None
@@ -246,7 +252,7 @@ def _regex(pattern: str) -> str | None:
             out += r"(?P<yyyy>-?\d{4}|[+-]\d{5,6})"
         else:  # Spark reads fractions of fewer digits, too
             out += rf"(?P<{name}>\d{{{'1,' * (name == 'f')}{len(text)}}})"
-    return f"^{out}$" if "yyyy" in seen and _has_fixed_widths(tokens(pattern) or ()) else None
+    return f"^{out}$" if "yyyy" in seen and _has_fixed_widths(pattern_tokens(pattern) or ()) else None
 
 
 def _has_fixed_widths(found: tuple[Token, ...]) -> bool:
@@ -315,10 +321,10 @@ def _digits_first(call_: Call, bounds: Bounds) -> Mask:
     A fraction must come last: it has one digit or more, so that ``.5Z`` sorts after ``.59Z``.
     Letters between fields are read in either case, so that ``T23`` sorts before ``t01``: see ``sorted_prefix``.
     """
-    found = tokens(_pattern(call_)) or ()
+    found = pattern_tokens(_pattern(call_)) or ()
     last = max((at for at, (_, kind) in enumerate(found) if kind), default=0)
     sorting = (
-        sorts(_pattern(call_))
+        pattern_sorts(_pattern(call_))
         and found[0][1] == "year"
         and all(kind != "fraction" for _, kind in found[:-1])
         and not any(has_letters(text) for text, kind in found[:last] if not kind)

@@ -30,7 +30,7 @@ _PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]{}#]+)|(.)")
 
 
 @lru_cache(maxsize=256)
-def tokens(pattern: str) -> tuple[Token, ...] | None:
+def pattern_tokens(pattern: str) -> tuple[Token, ...] | None:
     """Split a pattern into fields and texts; None if a part is not supported."""
     out: list[Token] = []
     for m in _PIECE.finditer(pattern):
@@ -47,9 +47,9 @@ def tokens(pattern: str) -> tuple[Token, ...] | None:
     return tuple(out) if any(kind for _, kind in out) else None
 
 
-def sorts(pattern: str) -> bool:
+def pattern_sorts(pattern: str) -> bool:
     """Return whether the texts sort like the times."""
-    found = tokens(pattern) or ()
+    found = pattern_tokens(pattern) or ()
     names = [text[0] if kind == "fraction" else text for text, kind in found if kind]
     return bool(names) and names == _SORTING[: len(names)]
 
@@ -59,7 +59,7 @@ def larger_field(pattern: str) -> int | None:
 
     Within one value of the last of them, the pattern sorts too.
     """
-    found = tokens(pattern) or ()
+    found = pattern_tokens(pattern) or ()
     names = [text[0] if kind == "fraction" else text for text, kind in found if kind]
     first = _SORTING.index(names[0]) if names and names[0] in _SORTING else None
     return first if first is not None and names == _SORTING[first : first + len(names)] else None
@@ -78,11 +78,11 @@ class SortedPrefix(NamedTuple):
 @lru_cache(maxsize=256)
 def sorted_prefix(pattern: str) -> SortedPrefix | None:
     """Return the prefix before the first letter between fields; None without one, or if the pattern does not sort."""
-    found = tokens(pattern) or ()
+    found = pattern_tokens(pattern) or ()
     last = max((at for at, (_, kind) in enumerate(found) if kind), default=0)
     cut = next((at for at, (text, kind) in enumerate(found[:last]) if not kind and has_letters(text)), 0)
     fields = [kind for _, kind in found[:cut] if kind]
-    if not fields or not sorts(pattern) or found[0][1] != "year":
+    if not fields or not pattern_sorts(pattern) or found[0][1] != "year":
         return None
     texts = [text if kind else "'" + text.replace("'", "''") + "'" for text, kind in found[:cut]]
     return SortedPrefix("".join(texts), sum(len(text) for text, _ in found[:cut]), _LONGEST[fields[-1]])
