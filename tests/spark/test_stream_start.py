@@ -170,13 +170,16 @@ def test_a_writer_means_the_columns_of_its_table(three: Lake, tmp_path: Path) ->
     assert sorted(zip(found["v"].to_pylist(), found["id"].to_pylist(), strict=True)) == [(0, 0), (1, 10), (2, 20)]
 
 
+@pytest.mark.parametrize("group", [False, True], ids=["", "job group"])
 @pytest.mark.parametrize("writers", ["one", "one for each frame"])
-def test_a_second_frame_of_one_batch_is_refused(three: Lake, tmp_path: Path, writers: str) -> None:
+def test_a_second_frame_of_one_batch_is_refused(three: Lake, tmp_path: Path, writers: str, group: bool) -> None:
     """Also when the query is started again, with the first frame in the table: the second would be lost for good."""
     copy = tamis.create(tmp_path / "copy", pa.schema([("id", pa.int32()), ("v", pa.int32())]))
     write = copy.stream_writer()
 
     def both(df: Any, epoch: int) -> None:
+        if group:
+            three.spark.sparkContext.setJobGroup("load", "of every micro-batch")
         for where in ("id = 0", "id > 0"):
             writer = write if writers == "one" else tamis.open(tmp_path / "copy").stream_writer()
             writer(df.where(where), epoch)
@@ -190,7 +193,7 @@ def test_a_second_frame_of_one_batch_is_refused(three: Lake, tmp_path: Path, wri
 
 
 def test_a_function_with_a_job_group_of_its_own_may_fail_and_go_on(three: Lake, tmp_path: Path) -> None:
-    """The run of a query is not known then, and a restart in the same driver is none of a second frame."""
+    """A restart in the same driver is none of a second frame."""
     copy = tamis.create(tmp_path / "copy", pa.schema([("id", pa.int32()), ("v", pa.int32())]))
     fails = [True, True, False]
 

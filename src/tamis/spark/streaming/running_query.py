@@ -22,6 +22,12 @@ def running_query(owner: Bridge) -> Any:
         return None
 
 
+def running_run_id(owner: Bridge) -> str | None:
+    """Return the id of the run of this thread's query, which each start gives anew; None if it cannot be found."""
+    running = running_query(owner)
+    return None if running is None else str(running.runId().toString())
+
+
 def running_batch_millis(owner: Bridge, epoch: int) -> int | None:
     """Return when Spark made this thread's micro-batch, in milliseconds since 1970; None if Spark does not tell.
 

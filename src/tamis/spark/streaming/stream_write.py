@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import weakref
 from typing import Any
 
 from tamis.engine.operations import Result
 from tamis.errors import InvalidInput
 from tamis.spark.jvm_bridge.adapter import bridge_of
-from tamis.spark.streaming.running_query import running_batch_millis
+from tamis.spark.streaming.running_query import running_batch_millis, running_run_id
 from tamis.spark.streaming.stream_sink import append_epoch, query_of
 from tamis.spark.write.insert_by_path import append
 from tamis.storage.commit_log import Operation, Snapshot, StreamEpoch
 from tamis.table import Table
 
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_RUN = "spark.jobGroup.id"
 """The local property in which Spark keeps the id of the run of a query: another one after each restart."""
 
 _LAST: dict[tuple[str, str], tuple[str, int, weakref.ref[Any]]] = {}
@@ -66,21 +63,15 @@ class StreamWriter:
 
 def _is_second(df: Any, key: tuple[str, str], epoch: int) -> bool:
     """Whether another DataFrame of the same micro-batch was written, or was found to be in the table."""
-    run = _run_of(df)
+    run = running_run_id(bridge_of(df.sparkSession))
     last_run, last_epoch, last = _LAST.get(key, (None, -1, None))
     return run is not None and (run, epoch) == (last_run, last_epoch) and last is not None and last() is not df
 
 
 def _remember(df: Any, key: tuple[str, str], epoch: int) -> None:
-    run = _run_of(df)
+    run = running_run_id(bridge_of(df.sparkSession))
     if run is not None:
         _LAST.pop(key, None)
         _LAST[key] = run, epoch, weakref.ref(df)
     if len(_LAST) > _MOST_KEPT:
         del _LAST[next(iter(_LAST))]
-
-
-def _run_of(df: Any) -> str | None:
-    """Return the id of the query's run; None where the user's function has set a job group of its own."""
-    found = str(df.sparkSession.sparkContext.getLocalProperty(_RUN))
-    return found if _UUID.fullmatch(found) else None
