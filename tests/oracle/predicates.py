@@ -289,9 +289,12 @@ class Predicates:
                 return self._document_within(f"get_json_object({x}, '$.q')", op, n)
             case "json" if rng.random() < 0.4:
                 source = f"get_json_object({x}, '$.ts')"
+                negated, other = rng.choice(("", "NOT ")), rng.choice(("'x0'", "NULL"))
                 return rng.choice((self._time_in(f"try_cast({source} AS {{0}})"), self._time_in(f"CAST({source} AS {{0}})"),
                                    f"try_to_timestamp({source}, \"yyyy-MM-dd'T'HH:mm:ss'Z'\") {op} {some_literal(rng, 'timestamp')}",
-                                   f"get_json_object({x}, '{path}') IN ('{n}', '{n + 7}', 'x0')", f"get_json_object({x}, '{path}') LIKE '{n}%'"))  # fmt: skip
+                                   f"get_json_object({x}, '{path}') {negated}IN ('{n}', '{n + 7}', {other})", f"get_json_object({x}, '{path}') LIKE '{n}%'"))  # fmt: skip
+            case "variant" if rng.random() < 0.1:
+                return f"coalesce(try_variant_get({x}, '{path}', 'string') IN ('{n}', NULL), true)"
             case "variant" if rng.random() < 0.3:
                 return self._time_in(f"try_variant_get({x}, '$.ts', '{{0}}')")
             case "json":

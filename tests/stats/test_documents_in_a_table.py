@@ -150,3 +150,34 @@ def test_documents_that_jackson_refuses(tmp_path: Path) -> None:
         table = a_table(tmp_path / str(len(document)), [document, '{"a":1}'])
         check(table, "get_json_object(body, '$.a') IS NULL", 1)
         check(table, "get_json_object(body, '$.a') = '1'", 1)
+
+
+NULL_LISTED = [
+    ("{} NOT IN ('7', NULL)", 0, 0),
+    ("NOT coalesce({} IN ('7', NULL), false)", 11, 1),
+    ("coalesce({} IN ('7', NULL), true)", 11, 1),
+    ("({} IN ('7', NULL)) IS NULL", 11, 1),
+    ("({} NOT IN (NULL, 'x')) IS NULL", 11, 1),
+    ("{} IN ('12', NULL)", 1, 1),
+    ("{} IN ('7', NULL)", 0, 0),
+    ("({} IN ('7', '8')) IS NULL", 0, 0),
+    ("coalesce({} IN ('7', '8'), true)", 0, 0),
+]
+
+
+@pytest.mark.parametrize(("form", "rows", "kept"), NULL_LISTED, ids=[form for form, _, _ in NULL_LISTED])
+@pytest.mark.parametrize(
+    "number", ["get_json_object(body, '$.n')", "variant_get(try_parse_json(body), '$.n', 'string')"]
+)
+@pytest.mark.parametrize("point", ["", ".5"])
+def test_a_null_in_a_list_of_texts_is_no_miss_of_a_number(
+    tmp_path: Path, number: str, form: str, rows: int, kept: int, point: str
+) -> None:
+    if point:
+        form = form.replace("'12'", "'12.5'")
+    table = a_table(tmp_path, [f'{{"n":{n}{point}}}' for n in range(10, 21)])
+    check(table, form.format(number), rows)
+    if not point:  # of other numbers it is not known which texts they have
+        assert parts_kept(table, form.format(number)) == kept
+    table.delete(form.format(number))
+    assert table.scan().count() == 11 - rows

@@ -27,10 +27,13 @@ _DIGITS = 19
 _INT64 = range(-(2**63), 2**63)
 
 
-def equal_to_text(run: Any, arg: Expr, texts: Sequence[str], rest: Callable[[Spec], Truth]) -> Truth | None:
+def equal_to_text(
+    run: Any, arg: Expr, texts: Sequence[str], rest: Callable[[Spec], Truth], *, null_listed: bool = False
+) -> Truth | None:
     """Bound "``arg`` is one of ``texts``", or return None if ``arg`` is not a text of a document.
 
-    ``rest`` bounds the same predicate for all values that are not numbers.
+    ``rest`` bounds the same predicate for all values that are not numbers. With ``null_listed``, NULL is beside the
+    texts, so that what is none of them gives NULL.
     """
     wanted = sorted(int(text) for text in texts if _WHOLE.fullmatch(text) and int(text) in _INT64)
 
@@ -40,7 +43,8 @@ def equal_to_text(run: Any, arg: Expr, texts: Sequence[str], rest: Callable[[Spe
         below = np.searchsorted(values, lo, "left")
         return np.asarray(below < np.searchsorted(values, hi, "right"))
 
-    return _by_kind(run, arg, rest, whole, real=any(_REAL.fullmatch(text) for text in texts))
+    real = any(_REAL.fullmatch(text) for text in texts)
+    return _by_kind(run, arg, rest, whole, real=real, null_listed=null_listed)
 
 
 def begins_with_text(run: Any, arg: Expr, prefix: str, rest: Callable[[Spec], Truth]) -> Truth | None:
@@ -74,6 +78,7 @@ def _by_kind(
     whole: Callable[[DocumentEvidence], Mask],
     *,
     real: bool,
+    null_listed: bool = False,
 ) -> Truth | None:
     if not isinstance(arg, Call) or arg.function not in {"get_json_object", "variant_get"} or arg.type != STRING:
         return None
@@ -84,7 +89,8 @@ def _by_kind(
     others = replace(e, long=e.long & NO, real=e.real & NO)
     numbers = e.known & (e.long | e.real)
     true = e.known & ((e.long & whole(e)) | (e.real & np.asarray(real)))
-    return join_truth(rest(json_rules.text_at(arg, others, fails)), Truth(true, numbers, NO, NO))
+    false, null = (NO, numbers) if null_listed else (numbers, NO)
+    return join_truth(rest(json_rules.text_at(arg, others, fails)), Truth(true, false, null, NO))
 
 
 def _ends(e: DocumentEvidence) -> tuple[Any, Any]:

@@ -31,19 +31,22 @@ from tamis.core.pruning.value_spec import (
 def member_of_list(run: Any, call: Call) -> Abstract:
     texts = _constant_texts(call.args[1:])
     if texts is not None:
-        found = equal_to_text(run, call.args[0], texts, lambda spec: _in_list(run, call, spec))
+        given = [text for text in texts if text is not None]
+        found = equal_to_text(
+            run, call.args[0], given, lambda spec: _in_list(run, call, spec), null_listed=len(given) < len(texts)
+        )
         if found is not None:
             return found
     return _in_list(run, call, spec_of(run(call.args[0])))
 
 
-def _constant_texts(options: Sequence[Expr]) -> list[str] | None:
-    """Return the texts of a list of text constants; None if it has anything else."""
+def _constant_texts(options: Sequence[Expr]) -> list[str | None] | None:
+    """Return the texts of a list of text constants, in which NULL may be; None if it has anything else."""
     if len(options) == 1 and isinstance(options[0], Literals):
         array = options[0].array
-        return array.drop_null().to_pylist() if pa.types.is_string(array.type) else None
+        return array.to_pylist() if pa.types.is_string(array.type) else None
     texts = [option.value for option in options if isinstance(option, Literal) and isinstance(option.value, str)]
-    return texts if len(texts) == len(options) else None
+    return list(texts) if len(texts) == len(options) else None
 
 
 def _in_list(run: Any, call: Call, a: Spec) -> Truth:
