@@ -127,11 +127,13 @@ def evidence_at(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
         known = known & ~evidence.other  # text holds no such values
     if not steps:
         known = known & ~evidence.invalid  # of "7 abc", the root is 7
-    for above in reparsed:
+    for above, text in reparsed:
         found = run.document(column, above)
         if found is None:
             return None
         known = known & found.known & ~found.string & ~found.other  # what a text holds is at no path of the column
+        if above == steps and not _shows_null(text):
+            evidence = replace(evidence, missing=evidence.missing | evidence.null, null=evidence.null & NO)
     evidence = replace(evidence, known=known)
     if parsed is None:
         return evidence, NO
@@ -146,8 +148,11 @@ class _Place(NamedTuple):
     steps: Steps
     parsed: Mode | None = None
     """The mode of ``parse_json``, if there is one."""
-    reparsed: tuple[Steps, ...] = ()
-    """Paths above whose values become texts and are parsed again. Only a text among them gives another document."""
+    reparsed: tuple[tuple[Steps, Call], ...] = ()
+    """Paths above whose values become texts and are parsed again, and the calls that give these texts.
+
+    Only a text among the values gives another document.
+    """
 
 
 def _place(call: Expr) -> _Place | None:
@@ -159,11 +164,20 @@ def _place(call: Expr) -> _Place | None:
     inner = _place(call.args[0])
     if inner is None or call.function == "is_variant_null":
         return inner
-    if call.function in _TEXT_READERS and not isinstance(call.args[0], Column):
-        inner = inner._replace(reparsed=(*inner.reparsed, inner.steps))
+    if call.function in _TEXT_READERS and isinstance(call.args[0], Call):
+        inner = inner._replace(reparsed=(*inner.reparsed, (inner.steps, call.args[0])))
     if call.function == "parse_json":
         return inner._replace(parsed=call.mode)
     return inner._replace(steps=(*inner.steps, *known_steps(call)))
+
+
+def _shows_null(call: Call) -> bool:
+    """Return whether a call that gives a text shows JSON's null as ``null``; it is NULL to all others.
+
+    ``get_json_object`` does, if it is an element or the whole document and not the value of a key.
+    """
+    steps = known_steps(call)
+    return call.function == "get_json_object" and (not steps or isinstance(steps[-1], int))
 
 
 def _anything(run: Any, call: Call) -> Abstract:
@@ -195,7 +209,6 @@ def _or_unknown(out: Abstract, known: Mask, fails: Mask) -> Abstract:
 
 
 def _of(call: Call, e: DocumentEvidence) -> Abstract:
-    steps = known_steps(call) if len(call.args) > 1 else ()
     match call.function:
         case "is_variant_null":
             something = e.missing | e.false | e.true | e.long | e.real | e.string | e.list | e.map | e.other | e.invalid
@@ -203,7 +216,7 @@ def _of(call: Call, e: DocumentEvidence) -> Abstract:
         case "parse_json":
             return _documents_of(e)
         case "get_json_object":
-            return _text(e, steps)
+            return _text(e, call)
         case "from_json":
             return _from_json(e, call.type)
     if call.type == VARIANT:
@@ -250,14 +263,11 @@ def _variant(e: DocumentEvidence, call: Call) -> Abstract:
     return joined_kinds(target, specs, null)
 
 
-def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
-    """Bound ``get_json_object``.
-
-    JSON's null is NULL under a key, but text as an element or as the whole document.
-    """
+def _text(e: DocumentEvidence, call: Call) -> Abstract:
+    """Bound ``get_json_object``."""
     strings = kind_spec(STRING, e.string, e.string_lo, e.string_hi)
     specs = [strings, number_text(e.long | e.real), *word_text(e), *nested_text(e)]
-    if not steps or isinstance(steps[-1], int):
+    if _shows_null(call):
         specs.append(kind_spec(STRING, e.null, pa.scalar("null"), pa.scalar("null")))
     return joined_kinds(STRING, specs, e.missing | e.null | e.invalid)
 

@@ -1,0 +1,92 @@
+"""A document in the text of another document's value: statistics of the outer one say what the inner one may hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.core.types.arrow import to_arrow_schema
+from tests.expr.documents import SCHEMA
+from tests.stats.document_paths import batch
+
+OFF = {"tamis.stats.filter": "off"}
+
+
+def a_table(path: Path, *loads: list[str]) -> tamis.Table:
+    """A table of documents, as texts ``s`` and as values ``v``; each load is a part."""
+    table = tamis.create(path / "t", to_arrow_schema(SCHEMA))
+    for documents in loads:
+        table.append(pa.Table.from_batches([batch(documents)]))
+    return table
+
+
+def check(table: tamis.Table, text: str, rows: int) -> None:
+    """Whether the filter finds so many rows, with statistics and without, and whether DELETE takes just these."""
+    assert table.scan(text, options=OFF).to_arrow().num_rows == rows, text
+    assert table.scan(text).to_arrow().num_rows == rows, text
+    before = table.scan().count()
+    table.delete(text)
+    assert table.scan().count() == before - rows, text
+
+
+def kept(table: tamis.Table, text: str) -> int:
+    return int(table.scan(text).explain().parts.kept)
+
+
+NULL_TEXTS = [
+    "get_json_object(s, '$.a')",
+    "variant_get(v, '$.a', 'string')",
+    "variant_get(parse_json(s), '$.a', 'string')",
+    "from_json(s, 'a STRING').a",
+    "get_json_object(get_json_object(s, '$.a'), '$')",
+]
+OF_NULL = [
+    ("try_parse_json({}) IS NULL", 6),
+    ("try_parse_json({}) IS NOT NULL", 0),
+    ("NOT is_variant_null(parse_json({}))", 6),
+    ("is_variant_null(parse_json({}))", 0),
+    ("get_json_object({}, '$') IS NULL", 6),
+]
+
+
+@pytest.mark.parametrize(("form", "rows"), OF_NULL)
+@pytest.mark.parametrize("source", NULL_TEXTS)
+def test_the_text_of_a_null_is_null_and_no_document(tmp_path: Path, source: str, form: str, rows: int) -> None:
+    check(a_table(tmp_path, ['{"a": null}'] * 6), form.format(source), rows)
+
+
+@pytest.mark.parametrize(
+    ("source", "document"),
+    [("get_json_object(s, '$.a[0]')", '{"a": [null]}'), ("get_json_object(s, '$')", "null"), ("s", "null")],
+)
+def test_the_text_null_is_a_document(tmp_path: Path, source: str, document: str) -> None:
+    for number, (form, rows) in enumerate(OF_NULL):
+        check(a_table(tmp_path / str(number), [document] * 6), form.format(source), 6 - rows)
+
+
+@pytest.mark.parametrize(
+    ("source", "document"),
+    [("variant_get(v, '$.a[0]', 'string')", '{"a": [null]}'), ("cast(v AS STRING)", "null")],
+)
+def test_a_variant_shows_no_null(tmp_path: Path, source: str, document: str) -> None:
+    for number, (form, rows) in enumerate(OF_NULL):
+        check(a_table(tmp_path / str(number), [document] * 6), form.format(source), rows)
+
+
+@pytest.mark.parametrize("source", NULL_TEXTS)
+def test_what_is_read_again_still_skips(tmp_path: Path, source: str) -> None:
+    nulls, objects = ['{"a": null}'] * 6, [json.dumps({"a": {"b": n}}) for n in range(6)]
+    table = a_table(tmp_path, nulls, objects)
+    for text, parts in (
+        (f"try_parse_json({source}) IS NULL", 1),
+        (f"try_parse_json({source}) IS NOT NULL", 1),
+        (f"is_variant_null(parse_json({source}))", 0),
+        (f"try_variant_get(try_parse_json({source}), '$.b', 'int') = 5", 1),
+        (f"try_variant_get(try_parse_json({source}), '$.b', 'int') = 6", 0),
+        (f"try_variant_get(try_parse_json({source}), '$.b', 'int') IS NULL", 1),
+    ):
+        assert kept(table, text) == parts, text
