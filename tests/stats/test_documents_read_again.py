@@ -90,3 +90,58 @@ def test_what_is_read_again_still_skips(tmp_path: Path, source: str) -> None:
         (f"try_variant_get(try_parse_json({source}), '$.b', 'int') IS NULL", 1),
     ):
         assert kept(table, text) == parts, text
+
+
+WHOLE_TEXTS = [
+    "cast(v AS STRING)",
+    "variant_get(parse_json(s), '$', 'string')",
+    "get_json_object(cast(v AS STRING), '$')",
+]
+WHOLE = [
+    "from_json({}, 'n INT').n = 5",
+    "from_json({}, 'n BIGINT').n IS NOT NULL",
+    "try_cast(get_json_object({}, '$.n') AS INT) = 5",
+    "get_json_object({}, '$.n') = '5'",
+    "try_variant_get(try_parse_json({}), '$.n', 'int') = 5",
+    "from_json({}, 'n TINYINT').n = 5",
+]
+
+
+@pytest.mark.parametrize("form", WHOLE)
+@pytest.mark.parametrize("source", WHOLE_TEXTS)
+def test_a_decimal_of_a_variant_may_be_a_whole_number_as_a_text(tmp_path: Path, source: str, form: str) -> None:
+    text = form.format(source)
+    check(a_table(tmp_path / "decimals", ['{"n": 5.0}', '{"n": 5.00}']), text, 2)
+    check(a_table(tmp_path / "both", ['{"n": 5.0}', '{"n": 7.5}']), text, 1)
+    check(a_table(tmp_path / "beside", ['{"n": 5.0}', '{"n": "x"}']), text, 1)
+    check(a_table(tmp_path / "double", ['{"n": 7.5e0}']), text, 0)
+
+
+FARTHEST = ["9223372036854775807", "9223372036854775806.0", "-9223372036854775808.0", "9007199254740993.0", "-7.0"]
+
+
+@pytest.mark.parametrize("number", FARTHEST)
+def test_whole_numbers_at_the_ends_of_64_bits(tmp_path: Path, number: str) -> None:
+    found = "from_json(cast(v AS STRING), 'n BIGINT').n"
+    check(a_table(tmp_path, [f'{{"n": {number}}}'] * 2), f"{found} = {number.removesuffix('.0')}L", 2)
+
+
+@pytest.mark.parametrize(
+    ("form", "parts"),
+    [
+        ("from_json({}, 'n INT').n = 7", 1),
+        ("from_json({}, 'n INT').n = 6", 0),
+        ("from_json({}, 'n BIGINT').n > 12", 0),
+        ("from_json({}, 'n DOUBLE').n > 12", 0),
+        ("try_cast(get_json_object({}, '$.n') AS INT) > 12", 0),
+        ("try_variant_get(try_parse_json({}), '$.n', 'int') > 12", 0),
+        ("get_json_object({}, '$.n') = '12'", 0),
+    ],
+)
+@pytest.mark.parametrize("source", WHOLE_TEXTS)
+def test_numbers_of_a_variant_as_a_text_still_skip(tmp_path: Path, source: str, form: str, parts: int) -> None:
+    table = a_table(tmp_path, ['{"n": 5}'] * 3, ['{"n": 7}', '{"n": 9}'])
+    assert kept(table, form.format(source)) == parts
+    decimals = a_table(tmp_path / "decimals", ['{"n": 5.0}', '{"n": 5.5}'], ['{"n": 6.5}', '{"n": 10.0}'])
+    if form.endswith("> 12"):
+        assert kept(decimals, form.format(source)) == 0

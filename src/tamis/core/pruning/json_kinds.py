@@ -97,6 +97,20 @@ def _beyond(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
     return choose_where(exact, bound, moved)
 
 
+def with_whole_reals(e: DocumentEvidence) -> DocumentEvidence:
+    """Let other numbers be integers, too: as a text, the decimal 5.0 in a VARIANT is ``5``."""
+    bounds = _beyond(e.real_lo, NO, -np.inf), _beyond(e.real_hi, NO, np.inf)
+    spec = join_specs(long_kind(e), kind_spec(LONG, e.real, *map(_whole_bound, bounds, (np.floor, np.ceil))))
+    return replace(e, long=e.long | e.real, long_lo=spec.lo, long_hi=spec.hi)
+
+
+def _whole_bound(bound: pa.Array, rounded: np.ufunc) -> pa.Array:
+    """Round a bound to an integer; unknown where it has none of 64 bits."""
+    values = rounded(np.asarray(pc.fill_null(bound, np.inf)))
+    fits = np.abs(values) < 2.0**63
+    return pa.array(np.where(fits, values, 0).astype(np.int64), mask=~fits)
+
+
 def number_text(mask: Mask) -> Spec:
     return kind_spec(STRING, mask, pa.scalar("-"), pa.scalar(":"))
 

@@ -32,6 +32,7 @@ from tamis.core.pruning.json_kinds import (
     no_value,
     number_text,
     real_kind,
+    with_whole_reals,
     without_digits,
     word_text,
 )
@@ -134,6 +135,8 @@ def evidence_at(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
         known = known & found.known & ~found.string & ~found.other  # what a text holds is at no path of the column
         if above == steps and not _shows_null(text):
             evidence = replace(evidence, missing=evidence.missing | evidence.null, null=evidence.null & NO)
+        if text.function == "variant_get":
+            evidence = with_whole_reals(evidence)
     evidence = replace(evidence, known=known)
     if parsed is None:
         return evidence, NO
