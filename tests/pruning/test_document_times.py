@@ -8,6 +8,7 @@ import json
 import struct
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -257,3 +258,27 @@ def test_a_fraction_may_have_fewer_digits_than_its_pattern() -> None:
         assert made.scan(f"{found} IS NOT NULL", options=at).count() == 2
         assert made.scan(f"{found} = TIMESTAMP'2024-02-28 22:38:48.5'", options=at).count() == 1
         assert made.scan(f"{found} > TIMESTAMP'2024-02-28 22:38:48.55'", options=at).count() == 1
+
+
+SECONDS = [
+    "1.000001", "-1.000001", "0.000001", "1.1", "4102444800.000001", "4102444800.999999", "253402300799.999999", "2553600000.123457", "8999999999999.123456", "-8999999999999.123457", "8999999999998.999999",
+    "1.000001999999999999999999999999999999", "-1.000001999999999999999999999999999999", "0.99999999999999999999999999999999999999", "8999999999999.9999999999999999999999999",
+]  # fmt: skip
+"""Decimals of a VARIANT, in seconds; Spark cuts them to microseconds, and knows every digit."""
+
+
+@pytest.mark.parametrize("seconds", SECONDS)
+def test_a_decimal_is_cut_to_microseconds_from_all_its_digits(seconds: str) -> None:
+    micros = int(Decimal(seconds).scaleb(6, Context(prec=80)))
+    made = tamis.create(f"memory://seconds-{next(_NUMBERS)}", to_arrow_schema(SCHEMA))
+    for column in ("v", "parse_json(s)"):
+        made.append(pa.Table.from_batches([batch([f'{{"t": {seconds}}}'] * 2)]))
+        found = f"variant_get({column}, '$.t', 'timestamp')"
+        for off in ({}, {"tamis.stats.filter": "off"}):
+            at = {"timezone": "UTC", **off}
+            rows = made.scan().count()
+            assert made.scan(f"{found} = timestamp_micros({micros}L)", options=at).count() == rows
+            assert made.scan(f"{found} <> timestamp_micros({micros}L)", options=at).count() == 0
+        if abs(micros) < 2**50:
+            for far in (f"> timestamp_micros({micros + 1}L)", f"< timestamp_micros({micros - 2}L)"):
+                assert made.explain(f"{found} {far}", options={"timezone": "UTC"}).parts["kept"] == 0

@@ -33,7 +33,7 @@ from tamis.core.pruning.value_spec import (
     truth_of,
     unknown_spec,
 )
-from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, LONG, STRING, DataType, Decimal
+from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, LONG, STRING, TIMESTAMP, DataType, Decimal
 
 
 def kind_spec(data_type: DataType, mask: Mask, lo: Datum | None = None, hi: Datum | None = None) -> Spec:
@@ -80,12 +80,15 @@ def real_kind(e: DocumentEvidence, target: DataType) -> Spec:
     """All other numbers as doubles, to be cast to ``target``.
 
     The bounds are the nearest doubles for DOUBLE; else they contain the exact number. A FLOAT is rounded from all
-    digits, so for it even a bound that fits a double is moved.
+    digits, so for it even a bound that fits a double is moved. A TIMESTAMP is cut from the exact microseconds of a
+    decimal, but a double's are rounded, so that a bound is moved by as much again.
     """
     lo, hi = e.real_lo, e.real_hi
     if target != DOUBLE:
-        exact = NO if target == FLOAT else e.real_exact
+        exact = NO if target in (FLOAT, TIMESTAMP) else e.real_exact
         lo, hi = _beyond(lo, exact, -np.inf), _beyond(hi, exact, np.inf)
+    if target == TIMESTAMP:
+        lo, hi = _beyond(lo, NO, -np.inf), _beyond(hi, NO, np.inf)
     return kind_spec(DOUBLE, e.real, lo, hi)
 
 

@@ -370,11 +370,12 @@ def decimals(found: Nodes) -> list[decimal.Decimal]:
     for at, kind, digits in zip(found.at.tolist(), header.tolist(), scale.tolist(), strict=True):
         width = _WIDTHS[DECIMAL][kind]
         unscaled = int.from_bytes(found.data[at + 2 : at + 2 + width].tobytes(), "little", signed=True)
-        out.append(decimal.Decimal(unscaled).scaleb(-digits, _WIDE))
+        out.append(decimal.Decimal(unscaled).scaleb(-digits, EVERY_DIGIT))
     return out
 
 
-_WIDE = decimal.Context(prec=60)
+EVERY_DIGIT = decimal.Context(prec=60)
+"""A context in which no digit of a decimal is lost."""
 
 
 def texts(found: Nodes) -> pa.Array:

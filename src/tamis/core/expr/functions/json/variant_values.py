@@ -233,7 +233,7 @@ def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask, Mask]:
         texts = pa.array([str(value) for value in values], pa.string())  # rounded once, from all digits
         return texts.cast(to_arrow_type(call_.type)), none, none
     if call_.type == TIMESTAMP:
-        return _seconds([int(value * 1_000_000) for value in values])
+        return _seconds([int(value.scaleb(6, v.EVERY_DIGIT)) for value in values])
     if call_.type == BOOLEAN:
         return pa.array([value != 0 for value in values]), none, none
     scales = np.array([-value.as_tuple().exponent for value in values])
