@@ -145,3 +145,17 @@ def test_numbers_of_a_variant_as_a_text_still_skip(tmp_path: Path, source: str, 
     decimals = a_table(tmp_path / "decimals", ['{"n": 5.0}', '{"n": 5.5}'], ['{"n": 6.5}', '{"n": 10.0}'])
     if form.endswith("> 12"):
         assert kept(decimals, form.format(source)) == 0
+
+
+@pytest.mark.parametrize("test", ["= 7", "IS NULL"])
+def test_an_error_of_the_inner_parse_json_is_raised(tmp_path: Path, test: str) -> None:
+    """Of a key that is there twice, for which only parse_json has no value."""
+    good, twice = '{"a": {"b": 1}}', '{"c": 1, "c": 2, "a": {"b": 1}}'
+    form = f"try_variant_get(try_parse_json(variant_get({{}}(s), '$.a', 'string')), '$.b', 'int') {test}"
+    table, rows = a_table(tmp_path, [good, good], [good, twice]), 0 if test == "= 7" else 1
+    for options in ({}, OFF):
+        with pytest.raises(tamis.errors.InvalidInput, match="MALFORMED_RECORD"):
+            table.scan(form.format("parse_json"), options=options).count()
+    assert kept(table, form.format("parse_json")) == 1
+    assert kept(table, form.format("try_parse_json")) == rows
+    check(table, form.format("try_parse_json"), rows)

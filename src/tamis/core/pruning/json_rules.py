@@ -150,7 +150,7 @@ class _Place(NamedTuple):
     column: Column
     steps: Steps
     parsed: Mode | None = None
-    """The mode of ``parse_json``, if there is one."""
+    """The mode of ``parse_json``, if there is one; of several, one that fails."""
     reparsed: tuple[tuple[Steps, Call], ...] = ()
     """Paths above whose values become texts and are parsed again, and the calls that give these texts.
 
@@ -170,7 +170,7 @@ def _place(call: Expr) -> _Place | None:
     if call.function in _TEXT_READERS and isinstance(call.args[0], Call):
         inner = inner._replace(reparsed=(*inner.reparsed, (inner.steps, call.args[0])))
     if call.function == "parse_json":
-        return inner._replace(parsed=call.mode)
+        return inner if inner.parsed not in (None, Mode.TRY) else inner._replace(parsed=call.mode)
     return inner._replace(steps=(*inner.steps, *known_steps(call)))
 
 
