@@ -159,3 +159,16 @@ def test_an_error_of_the_inner_parse_json_is_raised(tmp_path: Path, test: str) -
     assert kept(table, form.format("parse_json")) == 1
     assert kept(table, form.format("try_parse_json")) == rows
     check(table, form.format("try_parse_json"), rows)
+
+
+def test_keys_are_sorted_as_java_compares_them(tmp_path: Path) -> None:
+    """Spark looks for a key of a large object by halves. 😀 is a pair of surrogates, before U+FF5E."""
+    texts = {
+        '{"～":1,"😀":2}': '{"😀":2,"～":1}',
+        '{"～":1,"~":2,"":3}': '{"":3,"~":2,"～":1}',
+        '{"😁":1,"😀":2,"😀a":3}': '{"😀":2,"😀a":3,"😁":1}',
+    }
+    table = a_table(tmp_path, list(texts))
+    for text in texts.values():
+        for found in ("cast(parse_json(s) AS STRING)", "cast(v AS STRING)"):
+            assert table.scan(f"{found} = '{text}'").count() == 1

@@ -100,9 +100,19 @@ def _value(item: Any, keys: dict[str, int]) -> bytes:
         case dict():
             for key in item:
                 keys.setdefault(key, len(keys))
-            ordered = sorted(item)
+            ordered = _sorted_keys(item)
             return _listed(0b10, [_value(item[key], keys) for key in ordered], [keys[key] for key in ordered])
     raise Malformed(str(item))
+
+
+def _sorted_keys(item: dict[str, Any]) -> list[str]:
+    """Sort keys as Java compares them: by UTF-16 units, where a pair of surrogates is before U+E000 and later ones."""
+    joined = "".join(item)
+    return sorted(item, key=_utf16) if not joined.isascii() and max(joined) > "\uffff" else sorted(item)
+
+
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be")
 
 
 def _listed(basic: int, children: list[bytes], ids: list[int]) -> bytes:
