@@ -64,7 +64,7 @@ _LONG_NUMBER = re.compile(r"[0-9][0-9.]{16}")
 _ESCAPED_COLON = re.compile(r"\\u003a", re.IGNORECASE)
 _HUGE = re.compile(r"\d{309}")
 """Matches whole numbers beyond double."""
-_MAYBE_STRANGE = r"\\u[dD][89abAB]|[0-9]{309}|[0-9][eE][+]?[0-9]{3}"
+_MAYBE_STRANGE = r"\\u[dD][89a-fA-F]|[0-9]{309}|[0-9][eE][+]?[0-9]{3}"
 """Matches what half a character, or a number beyond double, may be written as."""
 
 
