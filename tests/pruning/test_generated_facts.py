@@ -248,6 +248,8 @@ def test_the_sign_of_a_long_decimal_is_not_taken_for_the_column(expression: str,
         ("cast(x AS DOUBLE)", DOUBLE, STRING, True),
         ("x IN ('a', 'b')", BOOLEAN, STRING, True),
         ("cast(x AS INT)", INTEGER, Decimal(38, 18), False),
+        ("from_json(x, 'a STRUCT<b: INT>').a.b", INTEGER, STRING, False),
+        ("from_json(x, 'a INT').a", INTEGER, STRING, True),
     ],
 )
 def test_what_older_releases_computed_otherwise_is_not_taken_for_the_column(

@@ -25,7 +25,7 @@ DOCUMENTS = [
 CASES = [
     ("v:id::int = 105", 1), ("v:id::bigint BETWEEN 50 AND 150", 1), ("v:user.name::string LIKE 'u2%'", 1), ("v:price::double > 5.3", 1), ("v:price::decimal(10,2) >= 3.0", 3), ("try_variant_get(v, '$.rare', 'boolean')", 1),
     ("v:rare IS NOT NULL", 1), ("is_variant_null(v:id)", 0), ("try_variant_get(v, '$.mixed', 'int') > 100", 2), ("v:user.tags[0]::int = 3", 1), ("get_json_object(s, '$.user.name') = 'u305'", 1),
-    ("cast(get_json_object(s, '$.id') AS INT) < 50", 1), ("from_json(s, 'id INT, price DOUBLE').price > 4.9", 1), ("parse_json(s):id::int = 5", 1), ("get_json_object(s, '$.nowhere') = '1'", 0), ("a = 1 AND b = 'k05'", 1),
+    ("cast(get_json_object(s, '$.id') AS INT) < 50", 1), ("from_json(s, 'id INT, price DOUBLE').price > 4.9", 1), ("from_json(s, 'id INT, user STRUCT<name: STRING>').user.name = 'u305'", 1), ("from_json(s, 'id INT, nowhere STRING').id = 105", 1), ("parse_json(s):id::int = 5", 1), ("get_json_object(s, '$.nowhere') = '1'", 0), ("a = 1 AND b = 'k05'", 1),
 ]  # fmt: skip
 
 

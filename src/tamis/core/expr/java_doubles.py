@@ -27,7 +27,8 @@ Compared for millions of doubles and for the powers of two; from 2^53 on, up to 
 LEFT_TO_SPARK = (
     "[LEFT_TO_SPARK] Only Spark can compute this row: the text of a double that differs between releases of Java, "
     "a time with the name of a region, a letter whose case depends on the release of Unicode, a document nested too "
-    "deeply for Python or with half a character, or a value in a VARIANT whose cast is not computed here."
+    "deeply for Python or with half a character, a malformed one of which Spark may keep some fields, or a value in a "
+    "VARIANT whose cast is not computed here."
 )
 _LAST_WORD: ContextVar[bool] = ContextVar("spark_decides", default=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tamis.core.expr import registry
 from tamis.core.expr.coerce import JAVA_CONTEXT_DIGITS, is_text
 from tamis.core.expr.functions.cast.java_decimals import goes_through_double, prints_exponents
+from tamis.core.expr.functions.json.json_text import known_steps
 from tamis.core.expr.functions.numeric.decimals import may_be_impossible
 from tamis.core.expr.tree import Call, Expr, Literal, Literals, Mode
 from tamis.core.types import BOOLEAN, BYTE, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, DataType, Decimal
@@ -48,7 +49,8 @@ def _was_otherwise(node: Expr) -> bool:
 
     They negated long decimals exactly, cut them to integers, printed small ones without an exponent, divided those of
     which Spark finds no rest, and gave a TINYINT beside a decimal the precision of its digits. They knew no byte of 128
-    to 255 in JSON. Numbers beside a text could be of another type, and a date moved by a computed interval was a time.
+    to 255 in JSON, and no field of a malformed document. Numbers beside a text could be of another type, and a date
+    moved by a computed interval was a time.
     """
     if isinstance(node, Literal):
         return node.type == _TINYINT and node.value is not None and abs(node.value) < 100
@@ -60,7 +62,7 @@ def _was_otherwise(node: Expr) -> bool:
         case "cast":
             return _prints_or_rounds(node.args[0].type, node)
         case "from_json":
-            return node.type == BYTE
+            return node.type == BYTE or len(known_steps(node)) > 1
         case "date_add" | "date_sub":
             return any(isinstance(arg, Call) and arg.function == "interval_days" for arg in node.args)
     return (node.function in _FOLDING and _may_mix_texts(node)) or may_be_impossible(node)

@@ -45,12 +45,15 @@ def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
 def json_to_structs(kind: t.DataType, settings: dict[str, Any], session: dict[str, str], args: Args) -> Expr:
     """``from_json`` without options, before a field is selected.
 
-    The field for documents that do not fit holds their text, not the value of its key.
+    The field for documents that do not fit holds their text, not the value of its key. Spark's optimizer leaves the one
+    field that is asked for; without it, the other fields decide what is kept of malformed documents.
     """
     if settings.get("options") != {} or not isinstance(kind, t.Struct):
         raise Inexpressible("options of from_json")
     if session["spark.sql.columnNameOfCorruptRecord"] in {f.name for f in kind.fields}:
         raise Inexpressible("the text of documents that do not fit")
+    if len(kind.fields) > 1 and any(f.type == t.STRING or f.type.children for f in kind.fields):
+        raise Inexpressible("fields that Spark keeps of documents that do not fit")
     found = json_text.from_json(args[0], (), kind)
     if found is None:
         raise Inexpressible("from_json")

@@ -56,6 +56,10 @@ class Malformed(ValueError):
     """Not JSON, or beyond Jackson's limits."""
 
 
+class Truncated(Malformed):
+    """The text ends within the document, and is JSON until there."""
+
+
 class _Twice(ValueError):
     """A duplicate key."""
 
@@ -358,7 +362,7 @@ class _Reader:
         while self._at < len(text) and text[self._at] in _BLANKS:
             self._at += 1
         if self._at >= len(text):
-            raise Malformed("end")
+            raise Truncated("end")
         return text[self._at]
 
     def _string(self) -> str:
@@ -367,7 +371,8 @@ class _Reader:
         while True:
             end = self._text.find(quote, at)
             if end < 0:
-                raise Malformed("string")
+                rest = self._text[self._at :]
+                raise (Truncated if rest.isprintable() and "\\" not in rest else Malformed)("string")
             before = self._text[self._at + 1 : end]
             if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
                 break

@@ -15,6 +15,7 @@ from tamis.core.expr.java_doubles import LEFT_TO_SPARK, Unsure
 from tamis.core.expr.json_codec.jackson_reader import (
     Malformed,
     Pairs,
+    Truncated,
     compact_json,
     get_json_text,
     loose_document,
@@ -134,11 +135,28 @@ def _from_json(call: Call, args: list[Datum]) -> Evaluated:
     def field(text: str) -> Any:
         try:
             value = _converted(loose_document(text), steps, read)
+        except Truncated:
+            return None
         except Malformed:
+            if _may_be_kept(text, steps, call.type):
+                raise Unsure from None
             return None
         return None if value is _UNFIT else value
 
     return _each(args, call.type, field)
+
+
+def _may_be_kept(text: str, steps: Sequence[str], data_type: DataType) -> bool:
+    """Return whether Spark may keep this field of a malformed document.
+
+    Where it meets an error within an object or a list that is the value of a field, it keeps the fields of the struct
+    around it, and goes on behind the error; at the end of the text, it keeps none. Of the fields of a document, it
+    reads only the one that is asked for, which has an earlier value if its key is there twice.
+    """
+    if not text.lstrip(" \t\r\n").startswith("{"):
+        return False
+    twice = "\\" in text or sum(text.count(quote + steps[0] + quote) for quote in "\"'") > 1
+    return len(steps) > 1 or (data_type == STRING and twice)
 
 
 _UNFIT = object()
