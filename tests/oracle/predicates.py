@@ -295,6 +295,8 @@ class Predicates:
                                    f"get_json_object({x}, '{path}') {negated}IN ('{n}', '{n + 7}', {other})", f"get_json_object({x}, '{path}') LIKE '{n}%'"))  # fmt: skip
             case "variant" if rng.random() < 0.1:
                 return f"coalesce(try_variant_get({x}, '{path}', 'string') IN ('{n}', NULL), true)"
+            case "variant" if rng.random() < 0.15:
+                return self._document_within(f"CAST({x} AS STRING)", op, n)
             case "variant" if rng.random() < 0.3:
                 return self._time_in(f"try_variant_get({x}, '$.ts', '{{0}}')")
             case "json":

@@ -173,3 +173,35 @@ def test_half_a_character_is_as_in_plain_spark(lake: Lake) -> None:
         found = lake.rows(f"SELECT s FROM lake.db.t WHERE {condition} ORDER BY s")
         assert found == lake.rows(f"SELECT s FROM plain_half WHERE {condition} ORDER BY s"), condition
         assert lake.rows(f"SELECT count(*) FROM lake.db.t WHERE {condition}") == [(len(found),)]
+
+
+READ_AGAIN = [
+    '{"a": null, "n": 12, "t": 1.000001}', '{"a": [null], "n": 5.0, "t": 1.00000199999999999999999999999999}', '{"a": {"b": 1}, "n": "7", "t": -1.000001}', "null", '{"a": "null", "n": 5e0}', '{"n": 100000000000000000000.0, "a": "{"}',
+]  # fmt: skip
+TEXTS_OF_NULL = [
+    "get_json_object(s, '$.a')", "get_json_object(s, '$')", "get_json_object(s, '$.a[0]')", "v:a::string", "cast(v AS STRING)", "v:a[0]::string", "from_json(s, 'a STRING').a",
+]  # fmt: skip
+READ_AGAIN_FILTERS = [
+    *(f"{form.format(text)} IS {word}NULL" for text in TEXTS_OF_NULL for form in ("try_parse_json({})", "get_json_object({}, '$')") for word in ("", "NOT ")),
+    *(f"{word}is_variant_null(try_parse_json({text}))" for text in TEXTS_OF_NULL for word in ("", "NOT ")),
+    *(f"{form.format(value)}" for value in ("get_json_object(s, '$.n')", "try_variant_get(v, '$.n', 'string')") for form in ("{} NOT IN ('7', NULL)", "({} IN ('7', NULL)) IS NULL", "coalesce({} IN ('7', NULL), true)", "{} IN ('12', NULL)")),
+    *(f"from_json({text}, 'n {kind}').n {test}" for text in ("cast(v AS STRING)", "s") for kind in ("INT", "BIGINT", "DOUBLE", "STRING") for test in ("= '5'", "IS NULL")),
+    "try_cast(get_json_object(cast(v AS STRING), '$.n') AS INT) = 5", "try_variant_get(try_parse_json(cast(v AS STRING)), '$.n', 'int') = 5",
+    *(f"try_variant_get(v, '$.t', 'timestamp') = timestamp_micros({micros})" for micros in (1_000_001, 1_000_002, -1_000_001)),
+]  # fmt: skip
+
+
+def test_what_is_read_again_has_the_rows_of_spark(lake: Lake) -> None:
+    """Each document in a part of its own."""
+    needs_syntax(lake.spark, "SELECT v:a::int")
+    lake.sql("CREATE TABLE lake.db.t (n INT, s STRING, v VARIANT) USING tamis")
+    frame = lake.spark.createDataFrame(list(enumerate(READ_AGAIN)), "n int, s string").selectExpr(
+        "*", "parse_json(s) v"
+    )
+    for n in range(len(READ_AGAIN)):
+        frame.where(f"n = {n}").coalesce(1).writeTo(f"{lake.name}.db.t").append()
+    frame.cache()
+    for text in READ_AGAIN_FILTERS:
+        found = sorted(row.n for row in lake.sql(f"SELECT n FROM lake.db.t WHERE {text}").collect())
+        assert found == sorted(row.n for row in frame.where(text).select("n").collect()), text
+    frame.unpersist()
