@@ -11,7 +11,7 @@ import pytest
 import tamis
 from tamis import CorruptData, IncompatibleSchema, SchemaMismatch
 from tamis.core.expr.unfit_dates import MOST_DAYS
-from tamis.engine.operations.layout import index_commits
+from tamis.engine.operations.layout import compact, index_commits
 from tamis.engine.operations.schema import constraint_validation, evolve
 from tests.operations.constrained_tables import racing
 from tests.schema.making import BIG, f, new_table
@@ -184,6 +184,18 @@ def test_a_writer_of_the_older_schema_brings_no_day_beyond_the_type(day: int, mo
     else:
         table.append(days(day))
         assert micros(table) == [0, day * DAY_MICROS]
+
+
+def test_a_change_of_the_type_does_not_end_a_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without statistics it is not known that the days fit; the change has read them."""
+    table = dated(0, properties={"tamis.stats.collect": "off"})
+    for day in (1, 2, 3):
+        table.append(days(day))
+    other = tamis.open(table.path)
+    calls = racing(monkeypatch, compact, "commit", lambda: other.alter().widen("d", NTZ).commit())
+    done = table.compact()
+    assert (len(calls), done.parts_removed, done.conflicts) == (1, 4, 0)
+    assert micros(tamis.open(table.path)) == [n * DAY_MICROS for n in range(4)]
 
 
 @pytest.mark.parametrize("lazy", ["on", "off"])

@@ -61,8 +61,16 @@ def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
         )
 
 
-def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, still_valid: StillValid) -> None:
-    """Check that rows made under ``before`` fit the head in force now.
+def check_rows(
+    store: Store,
+    add: Sequence[pa.Table],
+    before: Head,
+    now: Head,
+    still_valid: StillValid,
+    *,
+    dates: Sequence[pa.Table],
+) -> None:
+    """Check that rows made under ``before`` fit the head in force now; ``dates`` are manifests whose dates have to.
 
     Raises ``SchemaMismatch`` with the reason if they do not, or if no statistics prove that their dates do.
     """
@@ -76,7 +84,7 @@ def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, s
             if schema_id in schemas
             else "theirs is not a schema of this table"
         )
-        if why is None and _has_unfit_dates(add, schemas[schema_id], now.schema):
+        if why is None and _has_unfit_dates(dates, schemas[schema_id], now.schema):
             why = "a date among them may not fit TIMESTAMP_NTZ"
         if why is not None:
             raise SchemaMismatch(

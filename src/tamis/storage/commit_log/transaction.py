@@ -157,7 +157,9 @@ class _Transaction:
         if proposal.data_change:
             check_checked(proposal.add, proposal.head or head)
         if proposal.head is None and latest.head_version > proposal.read_version:
-            check_rows(self._store, proposal.add, self._base.head, head, self._still_valid)
+            # the change of the schema has tested rows that the table had
+            dates = proposal.add if proposal.data_change else ()
+            check_rows(self._store, proposal.add, self._base.head, head, self._still_valid, dates=dates)
 
     def _prepare(self) -> None:
         """Write the objects that must exist before the commit, once the checks have passed."""
