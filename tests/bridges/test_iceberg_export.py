@@ -110,6 +110,21 @@ def test_snapshots_of_vacuumed_versions_are_dropped(tmp_path: Path, behind: bool
     assert {at: scan.to_arrow().num_rows for at, scan in kept.items()} == dict.fromkeys((5, 6), table.scan().count())
 
 
+def test_a_symbolic_link_is_no_other_place(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.export("iceberg")
+    (tmp_path / "link").symlink_to(tmp_path / "t")
+    linked = tamis.open(tmp_path / "link")
+    assert not linked.export("iceberg").written
+    assert linked.exports()["problem"].to_pylist() == [None]
+    linked.append(rows(50))
+    assert linked.export("iceberg").written
+    table.refresh()
+    assert not table.export("iceberg").written
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+    assert folders(table.path) == {f"file://{table.path}"}
+
+
 @pytest.mark.parametrize("committed", [True, False])
 def test_a_table_that_has_moved_is_told_at_its_new_place(tmp_path: Path, committed: bool) -> None:
     table = made(tmp_path / "t")

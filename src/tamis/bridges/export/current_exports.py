@@ -77,7 +77,7 @@ def _row(store: Store, snapshot: Snapshot, name: str) -> dict[str, object]:
 
 def _iceberg_problem(store: Store, state: iceberg_metadata.IcebergState) -> str | None:
     """Return what keeps readers of Iceberg from what ``state`` says, or None."""
-    if state.location != iceberg_metadata.location_of(store):
+    if state.location != iceberg_metadata.location_now(store, state):
         return f"[EXPORT_LOCATION] Files are named below {state.location}. If the table has moved, export again."
     if iceberg_metadata.hinted(store) != state.number:
         return f"[EXPORT_HINT] {iceberg_metadata.HINT} does not name the newest metadata file. Export again."

@@ -69,7 +69,7 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
     state = files.read_state(store, snapshot.head.table_id)
     if state is not None:
         check_history(snapshot, state.table_version, state.operation_id, files.FOLDER)
-    number, root = 0 if state is None else state.number, files.location_of(store)
+    number, root = 0 if state is None else state.number, files.location_now(store, state)
     wanted = _format(snapshot, state, format_version)
     oldest = oldest_readable(store, snapshot.head.table_id)
     if (

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tamis.bridges.export.export_result import engine_name, foreign_commit, uuid_text
@@ -66,6 +67,19 @@ class IcebergState:
 def location_of(store: Store) -> str:
     """Return the URL of the table's folder, under which Iceberg names its files."""
     return f"file://{store.url}" if store.location.scheme == "file" else store.url
+
+
+def location_now(store: Store, state: IcebergState | None) -> str:
+    """Return the URL under which an export names the table's files.
+
+    It stays as it was where it leads to the same folder, as through a symbolic link: the users of two paths would
+    write it anew in turn.
+    """
+    if state is not None and store.location.scheme == "file":
+        told = Path(state.location.removeprefix("file://"))
+        if str(told.resolve()) == store.location.resolved_url:
+            return state.location
+    return location_of(store)
 
 
 def metadata_name(number: int) -> str:
