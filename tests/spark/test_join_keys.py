@@ -411,7 +411,10 @@ FAILING = [
 @pytest.fixture
 def middle(keyed: Any, tmp_path: Path) -> Any:
     """A view of one row of a part that holds no key; ``keyed_plain`` has the rows of ``t`` in Parquet."""
-    keyed.sql("SELECT 120 AS small, 120L AS wide").write.parquet(str(tmp_path / "middle"))
+    text = (
+        "SELECT 120 AS small, 120L AS wide, DATE'2024-01-01' AS day, TIMESTAMP'2024-01-01 00:00:00' AS at, 'x' AS word"
+    )
+    keyed.sql(text).write.parquet(str(tmp_path / "middle"))
     keyed.read.parquet(str(tmp_path / "middle")).createOrReplaceTempView("keyed_middle")
     keyed.table("keyed.db.t").write.parquet(str(tmp_path / "plain"))
     keyed.read.parquet(str(tmp_path / "plain")).createOrReplaceTempView("keyed_plain")
@@ -436,8 +439,30 @@ def test_errors_of_conditions_that_no_scan_knows_come_first(middle: Any, query: 
         "JOIN keyed_few d ON t.big = d.big WHERE t.small < (SELECT max(wide) FROM keyed_middle) OR t.x > 200",
         "LEFT JOIN keyed_middle m ON t.wide = m.wide AND t.x + 0.5 < m.small JOIN keyed_few d ON t.big = d.big",
         "JOIN keyed_middle m ON t.wide > m.small - 200.0D JOIN keyed_few d ON t.big = d.big AND t.x = CAST(d.word AS DOUBLE)",
+        "LEFT JOIN keyed_middle m ON CAST(t.at AS DATE) = m.day JOIN keyed_few d ON t.big = d.big",
+        "LEFT JOIN keyed_middle m ON date_trunc('DAY', t.at) = m.at JOIN keyed_few d ON t.big = d.big",
+        "LEFT JOIN keyed_middle m ON t.at BETWEEN m.at AND m.at + INTERVAL 1 DAY JOIN keyed_few d ON t.big = d.big",
+        "LEFT JOIN keyed_middle m ON concat(t.word, '') = m.word AND t.word LIKE '0%' JOIN keyed_few d ON t.big = d.big",
+        "LEFT JOIN keyed_middle m ON abs(t.x - m.small) < 3.0D AND datediff(t.at, m.day) < 3 JOIN keyed_few d ON t.big = d.big",
+        "LEFT JOIN keyed_middle m ON t.small / 2 > m.small AND hour(t.at) >= hour(m.at) JOIN keyed_few d ON t.big = d.big",
+        "JOIN keyed_few d ON t.big = d.big WHERE CAST(t.at AS DATE) <= (SELECT max(day) FROM keyed_middle)",
+        "JOIN keyed_few d ON t.big = d.big WHERE t.at <= (SELECT max(at) FROM keyed_middle) - INTERVAL 1 DAYS",
     ],
 )
 def test_keys_pass_conditions_that_cannot_fail(middle: Any, new: Callable[[], list[Report]], query: str) -> None:
     assert _big(middle, f"SELECT t.big FROM keyed.db.t t {query}") == HITS
     assert new()[0].parts["skipped_join"] == PARTS - 2
+
+
+@pytest.mark.parametrize(
+    "condition", ["t.small + 1 = m.small", "t.small / m.small > 2", "CAST(t.word AS INT) = m.small"]
+)
+def test_keys_pass_arithmetic_outside_ansi(middle: Any, new: Callable[[], list[Report]], condition: str) -> None:
+    query = f"SELECT t.big FROM keyed.db.t t LEFT JOIN keyed_middle m ON {condition} JOIN keyed_few d ON t.big = d.big"
+    for ansi, skipped in (("false", PARTS - 2), ("true", 0)):
+        middle.conf.set("spark.sql.ansi.enabled", ansi)
+        try:
+            assert _big(middle, query) == HITS
+        finally:
+            middle.conf.unset("spark.sql.ansi.enabled")
+        assert new()[-1].parts["skipped_join"] == skipped

@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -21,6 +22,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.NumericType;
 
 /**
  * Finds key filters that could hide an error: rows that they skip would have failed in a condition between the
@@ -42,13 +44,19 @@ public final class HiddenErrors {
         }
     }
 
-    /** What cannot fail if its operands cannot. Whatever is not here can. */
-    private static final Set SAFE = new HashSet(Arrays.asList(new String[] {
-        "AttributeReference", "Literal", "And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "In", "InSet", "Coalesce",
-        "If", "CaseWhen", "StartsWith", "EndsWith", "Contains", "Upper", "Lower", "Substring", "StringTrim", "Length",
-        "Year", "Quarter", "Month", "DayOfMonth", "DateAdd", "DateSub", "KnownFloatingPointNormalized",
-        "NormalizeNaNAndZero", "ScalarSubquery", "DynamicPruningSubquery"}));
-    private static final Set ARITHMETIC = new HashSet(Arrays.asList(new String[] {"Add", "Subtract", "Multiply"}));
+    /** What cannot fail if its operands cannot, but for times at the ends of 64 bits. Whatever is not here can. */
+    private static final Set SAFE = set(
+        "AttributeReference Literal And Or Not IsNull IsNotNull IsNaN In InSet Coalesce If CaseWhen Greatest Least ScalarSubquery DynamicPruningSubquery "
+        + "KnownFloatingPointNormalized NormalizeNaNAndZero CreateNamedStruct GetStructField Murmur3Hash XxHash64 Md5 Crc32 "
+        + "StartsWith EndsWith Contains Upper Lower InitCap Substring StringTrim StringTrimLeft StringTrimRight StringReplace StringInstr StringLPad StringRPad Length Concat ConcatWs "
+        + "Year Quarter Month DayOfMonth DayOfYear DayOfWeek WeekDay WeekOfYear YearOfWeek Hour Minute Second LastDay TruncDate TruncTimestamp DateFormatClass DateDiff DateAdd DateSub "
+        + "AddMonths DateAddYMInterval TimeAdd TimestampAddInterval TimestampAddYMInterval Floor Ceil Sqrt Pow Exp Log Log10 Log2 Signum");
+    /** What cannot fail outside ANSI mode, and what of that never does if it cannot overflow. */
+    private static final Set OUTSIDE_ANSI = set("Add Subtract Multiply UnaryMinus Abs Divide IntegralDivide Remainder Pmod GetArrayItem ElementAt DateAddInterval");
+    private static final Set TIMES = set("date timestamp timestamp_ntz");
+    private static final Set WITHOUT_OVERFLOW = set("Add Subtract Multiply UnaryMinus Abs");
+
+    private static Set set(String names) { return new HashSet(Arrays.asList(names.split(" "))); }
 
     private static final class Walk {
         private final Set hiding = new HashSet();
@@ -113,18 +121,40 @@ public final class HiddenErrors {
     }
 
     private static boolean canFail(Expression expression) {
-        String name = expression.getClass().getSimpleName();
-        if (expression instanceof Cast) {
-            if (!mayCast((Cast) expression)) return true;
-        } else if (ARITHMETIC.contains(name)) {
-            if (overflows(expression.dataType())) return true;
-        } else if (!SAFE.contains(name) && !(expression instanceof BinaryComparison)) return true;
+        if (!cannotFailItself(expression, expression.getClass().getSimpleName())) return true;
         for (int i = 0; i < expression.children().size(); i++) if (canFail((Expression) expression.children().apply(i))) return true;
         return false;
     }
 
-    private static boolean mayCast(Cast cast) {
-        return !cast.evalMode().toString().equals("ANSI") || Cast$.MODULE$.canUpCast(((Expression) cast.child()).dataType(), cast.dataType());
+    private static boolean cannotFailItself(Expression expression, String name) {
+        if (expression instanceof BinaryComparison || SAFE.contains(name)) return true;
+        if (expression instanceof Cast) return !isAnsi(expression) || converts(((Expression) ((Cast) expression).child()).dataType(), expression.dataType());
+        if (name.equals("Like") || name.equals("RLike")) return expression.children().apply(1) instanceof Literal; // tested before
+        if (!OUTSIDE_ANSI.contains(name)) return false;
+        if (!isAnsi(expression) || (WITHOUT_OVERFLOW.contains(name) && !overflows(expression.dataType()))) return true;
+        return name.equals("Divide") && !overflows(expression.dataType()) && isNotZero((Expression) expression.children().apply(1));
+    }
+
+    /** Whether a node is evaluated in ANSI mode, as far as its constructor says. */
+    private static boolean isAnsi(Expression expression) {
+        scala.Product given = (scala.Product) expression;
+        for (int i = 0; i < given.productArity(); i++) {
+            String name = given.productElementName(i);
+            if (name.equals("evalMode") || name.equals("evalContext")) return given.productElement(i).toString().contains("ANSI");
+            if (name.equals("failOnError") || name.equals("ansiEnabled")) return Boolean.TRUE.equals(given.productElement(i));
+        }
+        return true;
+    }
+
+    /** Whether each value of a type has a value of another in ANSI mode. */
+    private static boolean converts(DataType from, DataType to) {
+        boolean times = TIMES.contains(from.typeName()) && TIMES.contains(to.typeName());
+        boolean floats = from instanceof NumericType && !overflows(to) && !(to instanceof DecimalType);
+        return times || floats || Cast$.MODULE$.canUpCast(from, to);
+    }
+
+    private static boolean isNotZero(Expression divisor) {
+        return divisor instanceof Literal && ((Literal) divisor).value() != null && !((Literal) divisor).value().toString().matches("-?[0.E+-]*");
     }
 
     /** Whether sums and products of a type can overflow. A DECIMAL of less than 38 digits is wide enough for both. */
