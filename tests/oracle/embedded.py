@@ -31,6 +31,12 @@ LEFT_PATHS = "'get_json_object("
 """How it begins to say so of a path that Spark reads by rules of its own, such as `$["a"]`."""
 
 
+def is_left_to_spark(error: tamis.InvalidInput) -> bool:
+    """Whether the embedded scan says that it cannot say this, of a filter or of a row."""
+    left = error.code == "BAD_ARGUMENTS" and error.message.startswith(LEFT_PATHS)
+    return error.code in NOT_SAID or left or LEFT_TO_SPARK in str(error)
+
+
 def truths(spark: Any, built: Built, predicates: Sequence[str]) -> list[Counter[Any]] | None:
     """Of each predicate, the numbers of the rows of which it is true; None where plain Spark raises."""
     listed = ", ".join(f"{p} AS p{i}" for i, p in enumerate(predicates))
@@ -78,9 +84,7 @@ def misread(
     except through:
         raise
     except tamis.InvalidInput as error:
-        left = error.code == "BAD_ARGUMENTS" and error.message.startswith(LEFT_PATHS)
-        unsaid = error.code in NOT_SAID or left or LEFT_TO_SPARK in str(error)
-        return None if unsaid else f"raises {error.code}: {str(error)[:200]}"
+        return None if is_left_to_spark(error) else f"raises {error.code}: {str(error)[:200]}"
     except Exception as error:
         return f"raises {type(error).__name__}: {str(error)[:200]}"
 

@@ -14,8 +14,6 @@ from tamis.spark.write.insert_by_path import append
 from tamis.storage.commit_log import Operation, Snapshot, StreamEpoch
 from tamis.table import Table
 
-"""The local property in which Spark keeps the id of the run of a query: another one after each restart."""
-
 _LAST: dict[tuple[str, str], tuple[str, int, weakref.ref[Any]]] = {}
 """By table and query: the run, the epoch and the DataFrame of the last call, whichever writer it was of.
 

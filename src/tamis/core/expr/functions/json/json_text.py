@@ -155,8 +155,8 @@ def _may_be_kept(text: str, steps: Sequence[str], data_type: DataType) -> bool:
     """
     if not text.lstrip(" \t\r\n").startswith("{"):
         return False
-    twice = "\\" in text or sum(text.count(quote + steps[0] + quote) for quote in "\"'") > 1
-    return len(steps) > 1 or (data_type == STRING and twice)
+    times = 2 if "\\" in text else sum(text.count(quote + steps[0] + quote) for quote in "\"'")
+    return times > 0 if len(steps) > 1 else (data_type == STRING and times > 1)
 
 
 _UNFIT = object()
