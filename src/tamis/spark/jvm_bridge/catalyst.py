@@ -196,6 +196,8 @@ class _Reader:
             raise Inexpressible(f"{function} that gives {kind}")
         if self.zones and names_zone(made, self.zones):
             raise Inexpressible("a time zone with other offsets in the JVM")
+        if function == "cast" and isinstance(kind, t.String) and kind.length is not None:
+            raise Inexpressible("spark.sql.preserveCharVarcharTypeInfo, under which a cast pads, cuts and fails")
         if function == "cast" and args[0].type in (t.FLOAT, t.DOUBLE) and is_text(kind):
             # Before Java 19 the text of a floating-point number is not always the shortest one.
             return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)

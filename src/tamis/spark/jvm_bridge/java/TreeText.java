@@ -15,6 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 import java.util.zip.CRC32;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.ConvertTimezone;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -207,10 +208,12 @@ public final class TreeText implements BiFunction {
     /** Returns the settings of the session that the evaluation of an expression reads and its arguments do not hold. */
     private static String[] settingsOf(Expression e) {
         if (e instanceof JsonToStructs) return OF_JSON;
-        if (e instanceof TimestampFormatterHelper) return OF_PATTERNS;
+        if (e instanceof TimestampFormatterHelper || (e instanceof Cast && dateToText((Cast) e))) return OF_PATTERNS;
         if (e instanceof Upper || e instanceof Lower) return OF_CASE;
         return NO_SETTING;
     }
+
+    private static boolean dateToText(Cast cast) { return ((Expression) cast.child()).dataType().typeName().equals("date") && cast.dataType().typeName().startsWith("string"); }
 
     /** Writes the constructor arguments that are not expressions. Omits those without a plain form. */
     private void arguments(Expression e) {

@@ -170,11 +170,7 @@ def _seconds(call: Call, x: Datum) -> Evaluated:
         return Evaluated(build_array(whole, null, pa.int64()))
     bad = (whole < LIMITS[INTEGER][0]) | (whole > LIMITS[INTEGER][1])
     array = build_array(whole.astype(np.int32), null, pa.int32())
-    return (
-        Evaluated(array)
-        if call.mode is Mode.LEGACY
-        else mode_outcome(array, _present(bad, null), call.mode, _overflow(call))
-    )
+    return mode_outcome(array, _present(bad, null), call.mode, _overflow(call))
 
 
 def _fractional_seconds(call: Call, x: Datum) -> Evaluated:

@@ -36,7 +36,7 @@ from tamis.core.types import (
 from tamis.errors import InvalidInput
 
 FAR_YEAR = 5_800_000
-"""Years beyond which Java's days overflow an integer: an error in every mode."""
+"""Years about which Java's days overflow an integer: an error in every mode."""
 
 
 def _three_integers(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
@@ -47,16 +47,16 @@ def _three_integers(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -
 
 def _make_date(call_: Call, args: list[Datum]) -> Evaluated:
     year, month, day = (np.broadcast_to(int64_numbers(a), (row_count(args),)) for a in args)
-    good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (np.abs(year) < FAR_YEAR)
+    good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
     good &= day <= month_days(index + 1) - first
+    far = good & (np.abs(year) >= FAR_YEAR)
     null = mask_union(*(null_mask(a) for a in args))
-    bad = ~good if null is None else ~good & ~null
-    days = np.where(good, first + day - 1, 0)
-    return mode_outcome(
-        build_typed(days, args, DATE), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such date."
-    )
+    bad, far = (~good, far) if null is None else (~good & ~null, far & ~null)
+    days = np.where(good & ~far, first + day - 1, 0)
+    message = "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such date."
+    return mode_outcome(build_typed(days, args, DATE), bad, call_.mode, message, always=far)
 
 
 declare_function(

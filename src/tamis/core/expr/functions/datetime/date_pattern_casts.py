@@ -25,7 +25,7 @@ def _converts(target: object, forced: Mode | None) -> Callable[[tuple[Expr, ...]
         if not args or not (is_instant(args[0].type) or is_text(args[0].type)):
             return None
         value = args[0]
-        if len(args) == 2 and is_text(args[0].type):
+        if len(args) == 2:
             value = _by_pattern(args, mode, zone_name)
         elif len(args) > 2:
             return None

@@ -55,7 +55,7 @@ from tamis.core.expr.registry import (
 )
 from tamis.core.expr.time_zones import DAY, SECOND, zone_named
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
-from tamis.core.types import LONG, STRING, TIMESTAMP
+from tamis.core.types import LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from tamis.core.types.arrow import to_arrow_type
 
 _MONTHS = [
@@ -291,19 +291,12 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
     year, month, day = _number(parts, "yyyy", 1970), _number(parts, "MM", 1), _number(parts, "dd", 1)
     hour, minute, second = (_number(parts, n, 0) for n in ("HH", "mm", "ss"))
     no_year = (year == 0) & is_true(pc.starts_with(pc.struct_field(parts, "yyyy"), "-"))  # Java knows no -0000
-    good = (
-        (month >= 1)
-        & (month <= 12)
-        & (day >= 1)
-        & (hour < 24)
-        & (minute < 60)
-        & (second < 60)
-        & (np.abs(year) < 290_000)
-        & ~no_year
-    )
+    good = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 60) & ~no_year
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
     good &= day <= month_days(index + 1) - first
+    far = good & (np.abs(year) >= 290_000)  # near or beyond the ends of 64 bits, where Spark raises an error
+    good &= ~far
     micros = np.zeros(len(parts), np.int64)
     if parts.type.get_field_index("f") >= 0:
         digits = pc.utf8_rpad(pc.struct_field(parts, "f").fill_null("0"), 6, "0")
@@ -312,7 +305,8 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
     bad = (bad | ~good) if null is None else (bad | ~good) & ~null
     out = zone_named(call_.zone or "UTC").instants(local)
     values = build_array(out, null, to_arrow_type(TIMESTAMP))
-    return mode_outcome(values, bad, call_.mode, f"[CANNOT_PARSE_TIMESTAMP] The text does not have the form {pattern}.")
+    message = f"[CANNOT_PARSE_TIMESTAMP] The text does not have the form {pattern}."
+    return mode_outcome(values, bad, call_.mode, message, always=far)
 
 
 def _digits_first(call_: Call, bounds: Bounds) -> Mask:
@@ -353,5 +347,7 @@ declare_function(
 
 @declare_overload("timestamp_of_text")
 def _already_one(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-    """Ignore the pattern for an argument that is already a time."""
-    return implicit_cast(args[0], TIMESTAMP, mode, zone_name) if len(args) == 2 and is_instant(args[0].type) else None
+    """Ignore the pattern for an argument that is already a time. Spark takes a local time as if it were of UTC."""
+    if len(args) != 2 or not is_instant(args[0].type):
+        return None
+    return implicit_cast(args[0], TIMESTAMP, mode, "UTC" if args[0].type == TIMESTAMP_NTZ else zone_name)

@@ -143,7 +143,9 @@ def _two_dates(result: DataType) -> Callable[[tuple[Expr, ...], Mode, str | None
 
 def _date_diff(call: Call, args: list[Datum]) -> Evaluated:
     days = int64_numbers(args[0]) - int64_numbers(args[1])
-    return Evaluated(build_typed(days if call.type == INTEGER else days * DAY, args, call.type))
+    if call.type == INTEGER:
+        return Evaluated(build_typed(days, args, call.type))
+    return build_checked(days * DAY, abs(days) > LIMITS[LONG][1] // DAY, args, call.type)
 
 
 for _name, _names, _catalyst, _type in (
@@ -158,6 +160,8 @@ for _name, _names, _catalyst, _type in (
             sql=_names,
             catalyst=_catalyst,
             claims=lambda _: (Claim.UP, Claim.DOWN),
+            partial=lambda call: Partial.NEVER if call.type == INTEGER else Partial.OUTSIDE,
+            raises=lambda _: True,
             guard=far_from_the_edge,
         )
     )

@@ -28,15 +28,11 @@ _PER = {"unix_seconds": SECOND, "unix_millis": 1_000, "unix_micros": 1, "unix_ti
 _TO = {"timestamp_seconds": SECOND, "timestamp_millis": 1_000, "timestamp_micros": 1}
 
 
-def _instant(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+def _instant_or_local(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    """Take a local time as it is: Spark counts from the epoch as if it were of UTC."""
     if len(args) != 1 or not is_instant(args[0].type):
         return None
-    return Signature((implicit_cast(args[0], TIMESTAMP, mode, zone),), LONG)
-
-
-def _instant_or_local(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """Take a local time as it is: ``unix_timestamp`` counts its seconds as if it were of UTC."""
-    return Signature(args, LONG) if [a.type for a in args] == [TIMESTAMP_NTZ] else _instant(args, mode, zone)
+    return Signature(args if args[0].type == TIMESTAMP_NTZ else (implicit_cast(args[0], TIMESTAMP, mode, zone),), LONG)
 
 
 def _since(call_: Call, args: list[Datum]) -> Evaluated:
@@ -54,8 +50,9 @@ for _name, _sql, _catalyst in (
     ("unix_micros", ("unix_micros",), ("UnixMicros",)),
     ("unix_timestamp", ("unix_timestamp", "to_unix_timestamp"), ("UnixTimestamp", "ToUnixTimestamp")),
 ):
-    _resolve = _instant_or_local if _name == "unix_timestamp" else _instant
-    declare_function(Function(_name, _resolve, _since, sql=_sql, catalyst=_catalyst, claims=lambda _: (Claim.UP,)))
+    declare_function(
+        Function(_name, _instant_or_local, _since, sql=_sql, catalyst=_catalyst, claims=lambda _: (Claim.UP,))
+    )
 
 
 def _count(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
