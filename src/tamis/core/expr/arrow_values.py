@@ -158,13 +158,13 @@ def null_where(x: Datum, where: Mask | None) -> Datum:
     return pc.if_else(pa.array(np.broadcast_to(where, (len(x),))), pa.scalar(None, x.type), x)
 
 
-def mode_outcome(values: Datum, bad: Mask | None, mode: Mode, message: str, *, always: Mask | None = None) -> Evaluated:
-    """Return ``values`` with the rows of ``bad`` failing (ANSI) or NULL (TRY, LEGACY), those of ``always`` failing."""
-    bad, always = any_set(bad), any_set(always)
-    failed = mask_union(bad, always) if mode is Mode.ANSI else always
-    if bad is None and always is None:
+def mode_outcome(values: Datum, bad: Mask | None, mode: Mode, message: str) -> Evaluated:
+    """Return ``values`` with the rows of ``bad`` failing (ANSI) or NULL (TRY, LEGACY)."""
+    bad = any_set(bad)
+    if bad is None:
         return Evaluated(values)
-    return Evaluated(null_where(values, mask_union(bad, always)), failed, None if failed is None else message)
+    values = null_where(values, bad)
+    return Evaluated(values, bad, message) if mode is Mode.ANSI else Evaluated(values)
 
 
 def wide_decimal(x: Datum) -> Datum:

@@ -8,7 +8,19 @@ from tamis.core.expr.functions.cast.java_decimals import goes_through_double, pr
 from tamis.core.expr.functions.json.json_text import known_steps
 from tamis.core.expr.functions.numeric.decimals import may_be_impossible
 from tamis.core.expr.tree import Call, Expr, Literal, Literals, Mode
-from tamis.core.types import BOOLEAN, BYTE, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal
+from tamis.core.types import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    INTEGRAL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+)
 
 _WITHOUT_DIGITS = (*INTEGRAL, BOOLEAN, DATE)
 """Types of which the text of a double that releases print differently gives no value, or the same error."""
@@ -50,7 +62,8 @@ def _was_otherwise(node: Expr) -> bool:
     They negated long decimals exactly, cut them to integers, printed small ones without an exponent, divided those of
     which Spark finds no rest, and gave a TINYINT beside a decimal the precision of its digits. They knew no byte of 128
     to 255 in JSON, and no field of a malformed document. Numbers beside a text could be of another type, a date
-    moved by a computed interval was a time, and seconds of a local time were counted from the zone's epoch.
+    moved by a computed interval was a time. Local times were moved by the zone before they were taken as of UTC, and
+    instants beyond an INT wrapped.
     """
     if isinstance(node, Literal):
         return node.type == _TINYINT and node.value is not None and abs(node.value) < 100
@@ -60,7 +73,7 @@ def _was_otherwise(node: Expr) -> bool:
         case "negate" | "abs":
             return isinstance(node.type, Decimal) and node.type.precision > JAVA_CONTEXT_DIGITS
         case "cast":
-            return _prints_or_rounds(node.args[0].type, node)
+            return _prints_or_rounds(node.args[0].type, node) or _takes_time_otherwise(node)
         case "from_json":
             return node.type == BYTE or len(known_steps(node)) > 1
         case "unix_seconds" | "unix_millis" | "unix_micros":
@@ -68,6 +81,14 @@ def _was_otherwise(node: Expr) -> bool:
         case "date_add" | "date_sub":
             return any(isinstance(arg, Call) and arg.function == "interval_days" for arg in node.args)
     return (node.function in _FOLDING and _may_mix_texts(node)) or may_be_impossible(node)
+
+
+def _takes_time_otherwise(cast: Call) -> bool:
+    """Whether a cast is of a local time as of UTC, as ``to_date`` with a pattern has it, or of an instant to an INT."""
+    source = cast.args[0].type
+    if cast.type == TIMESTAMP:
+        return source == TIMESTAMP_NTZ and cast.zone == "UTC"
+    return source == TIMESTAMP and cast.type == INTEGER and cast.mode is Mode.LEGACY
 
 
 def _may_mix_texts(call: Call) -> bool:

@@ -49,10 +49,12 @@ public final class HiddenErrors {
         "AttributeReference Literal And Or Not IsNull IsNotNull IsNaN In InSet Coalesce If CaseWhen Greatest Least ScalarSubquery DynamicPruningSubquery "
         + "KnownFloatingPointNormalized NormalizeNaNAndZero CreateNamedStruct GetStructField Murmur3Hash XxHash64 Md5 Crc32 "
         + "StartsWith EndsWith Contains Upper Lower InitCap Substring StringTrim StringTrimLeft StringTrimRight StringReplace StringInstr StringLPad StringRPad Length Concat ConcatWs "
-        + "Year Quarter Month DayOfMonth DayOfYear DayOfWeek WeekDay WeekOfYear YearOfWeek Hour Minute Second LastDay TruncDate TruncTimestamp DateFormatClass DateDiff DateAdd DateSub "
-        + "AddMonths DateAddYMInterval TimeAdd TimestampAddInterval TimestampAddYMInterval Floor Ceil Sqrt Pow Exp Log Log10 Log2 Signum");
+        + "Year Quarter Month DayOfMonth DayOfYear DayOfWeek WeekDay WeekOfYear YearOfWeek Hour Minute Second LastDay TruncDate TruncTimestamp DateDiff DateAdd DateSub "
+        + "Sqrt Pow Exp Log Log10 Log2 Signum");
     /** What cannot fail outside ANSI mode, and what of that never does if it cannot overflow. */
-    private static final Set OUTSIDE_ANSI = set("Add Subtract Multiply UnaryMinus Abs Divide IntegralDivide Remainder Pmod GetArrayItem ElementAt DateAddInterval");
+    private static final Set OUTSIDE_ANSI = set("Add Subtract Multiply UnaryMinus Abs Divide Remainder Pmod Floor Ceil");
+    /** What cannot fail if its second operand is a constant: a pattern, which was tested before, or an interval. */
+    private static final Set BY_CONSTANT = set("Like RLike DateFormatClass AddMonths DateAddYMInterval TimeAdd TimestampAddInterval TimestampAddYMInterval");
     private static final Set TIMES = set("date timestamp timestamp_ntz");
     private static final Set WITHOUT_OVERFLOW = set("Add Subtract Multiply UnaryMinus Abs");
 
@@ -129,9 +131,10 @@ public final class HiddenErrors {
     private static boolean cannotFailItself(Expression expression, String name) {
         if (expression instanceof BinaryComparison || SAFE.contains(name)) return true;
         if (expression instanceof Cast) return !isAnsi(expression) || converts(((Expression) ((Cast) expression).child()).dataType(), expression.dataType());
-        if (name.equals("Like") || name.equals("RLike")) return expression.children().apply(1) instanceof Literal; // tested before
-        if (!OUTSIDE_ANSI.contains(name)) return false;
-        if (!isAnsi(expression) || (WITHOUT_OVERFLOW.contains(name) && !overflows(expression.dataType()))) return true;
+        if (BY_CONSTANT.contains(name)) return expression.children().apply(1) instanceof Literal;
+        if (!OUTSIDE_ANSI.contains(name) || !(expression.dataType() instanceof NumericType)) return false;
+        boolean rest = expression.dataType() instanceof DecimalType && (name.equals("Remainder") || name.equals("Pmod"));
+        if ((!isAnsi(expression) && !rest) || (WITHOUT_OVERFLOW.contains(name) && !overflows(expression.dataType()))) return true;
         return name.equals("Divide") && !overflows(expression.dataType()) && isNotZero((Expression) expression.children().apply(1));
     }
 
@@ -154,7 +157,7 @@ public final class HiddenErrors {
     }
 
     private static boolean isNotZero(Expression divisor) {
-        return divisor instanceof Literal && ((Literal) divisor).value() != null && !((Literal) divisor).value().toString().matches("-?[0.E+-]*");
+        return divisor instanceof Literal && ((Literal) divisor).value() != null && !((Literal) divisor).value().toString().matches("-?[0.]+(E[+-]?[0-9]+)?");
     }
 
     /** Whether sums and products of a type can overflow. A DECIMAL of less than 38 digits is wide enough for both. */

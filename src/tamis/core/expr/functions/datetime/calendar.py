@@ -36,7 +36,9 @@ from tamis.core.types import (
 from tamis.errors import InvalidInput
 
 FAR_YEAR = 5_800_000
-"""Years about which Java's days overflow an integer: an error in every mode."""
+"""Years from about which Java's days overflow an integer: an error in every mode."""
+_MOST_YEARS = 6_000_000
+"""More than any year of which the days fit."""
 
 
 def _three_integers(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
@@ -47,16 +49,19 @@ def _three_integers(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -
 
 def _make_date(call_: Call, args: list[Datum]) -> Evaluated:
     year, month, day = (np.broadcast_to(int64_numbers(a), (row_count(args),)) for a in args)
-    good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (np.abs(year) < _MOST_YEARS)
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
-    good &= day <= month_days(index + 1) - first
-    far = good & (np.abs(year) >= FAR_YEAR)
+    days = first + day - 1
+    good &= (day <= month_days(index + 1) - first) & (days >= -(2**31)) & (days < 2**31)
     null = mask_union(*(null_mask(a) for a in args))
-    bad, far = (~good, far) if null is None else (~good & ~null, far & ~null)
-    days = np.where(good & ~far, first + day - 1, 0)
-    message = "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such date."
-    return mode_outcome(build_typed(days, args, DATE), bad, call_.mode, message, always=far)
+    bad = ~good if null is None else ~good & ~null
+    return mode_outcome(
+        build_typed(np.where(good, days, 0), args, DATE),
+        bad,
+        call_.mode,
+        "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such date.",
+    )
 
 
 declare_function(

@@ -291,12 +291,19 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
     year, month, day = _number(parts, "yyyy", 1970), _number(parts, "MM", 1), _number(parts, "dd", 1)
     hour, minute, second = (_number(parts, n, 0) for n in ("HH", "mm", "ss"))
     no_year = (year == 0) & is_true(pc.starts_with(pc.struct_field(parts, "yyyy"), "-"))  # Java knows no -0000
-    good = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 60) & ~no_year
+    good = (
+        (month >= 1)
+        & (month <= 12)
+        & (day >= 1)
+        & (hour < 24)
+        & (minute < 60)
+        & (second < 60)
+        & (np.abs(year) < 290_000)
+        & ~no_year
+    )
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
     good &= day <= month_days(index + 1) - first
-    far = good & (np.abs(year) >= 290_000)  # near or beyond the ends of 64 bits, where Spark raises an error
-    good &= ~far
     micros = np.zeros(len(parts), np.int64)
     if parts.type.get_field_index("f") >= 0:
         digits = pc.utf8_rpad(pc.struct_field(parts, "f").fill_null("0"), 6, "0")
@@ -305,8 +312,7 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
     bad = (bad | ~good) if null is None else (bad | ~good) & ~null
     out = zone_named(call_.zone or "UTC").instants(local)
     values = build_array(out, null, to_arrow_type(TIMESTAMP))
-    message = f"[CANNOT_PARSE_TIMESTAMP] The text does not have the form {pattern}."
-    return mode_outcome(values, bad, call_.mode, message, always=far)
+    return mode_outcome(values, bad, call_.mode, f"[CANNOT_PARSE_TIMESTAMP] The text does not have the form {pattern}.")
 
 
 def _digits_first(call_: Call, bounds: Bounds) -> Mask:

@@ -76,20 +76,20 @@ def _make_timestamp(call_: Call, args: list[Datum]) -> Evaluated:
     n = row_count(args)
     year, month, day, hour, minute = (np.broadcast_to(int64_numbers(a), (n,)) for a in args[:5])
     micros = np.broadcast_to(_micros(args[5]), (n,))
-    good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (np.abs(year) < _NEAR)
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
     good &= day <= month_days(index + 1) - first
     good &= (
         (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60) & (micros >= 0) & (micros <= 60 * SECOND)
     )  # 60 is the next minute
-    far = good & (np.abs(year) >= _NEAR)  # Spark raises an error near there, in every mode
-    local = np.where(good & ~far, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + micros, 0)
+    local = np.where(good, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + micros, 0)
     null = mask_union(*(null_mask(a) for a in args))
-    bad, far = (~good, far) if null is None else (~good & ~null, far & ~null)
+    bad = ~good if null is None else ~good & ~null
     at = zone_named(call_.zone or "UTC").instants(local) if call_.type == TIMESTAMP else local
-    message = "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such time."
-    return mode_outcome(build_typed(at, args, call_.type), bad, call_.mode, message, always=far)
+    return mode_outcome(
+        build_typed(at, args, call_.type), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such time."
+    )
 
 
 declare_function(
