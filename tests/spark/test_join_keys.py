@@ -455,6 +455,25 @@ def test_keys_pass_conditions_that_cannot_fail(middle: Any, new: Callable[[], li
 
 
 @pytest.mark.parametrize(
+    "condition",
+    [
+        "t.small + m.small > 0",
+        "floor(t.x) > m.small",
+        "date_format(t.at, m.word) = 'y'",
+        "add_months(t.day, m.small) > m.day",
+        "CAST(t.word AS INT) = m.small",
+    ],
+)
+def test_keys_do_not_pass_conditions_that_can_fail(
+    middle: Any, new: Callable[[], list[Report]], condition: str
+) -> None:
+    """Whether a row fails is known only when the condition has been computed for all."""
+    query = f"SELECT t.big FROM keyed.db.t t LEFT JOIN keyed_middle m ON {condition} JOIN keyed_few d ON t.big = d.big"
+    assert _big(middle, query) == HITS
+    assert new()[0].parts["skipped_join"] == 0
+
+
+@pytest.mark.parametrize(
     "condition", ["t.small + 1 = m.small", "t.small / m.small > 2", "CAST(t.word AS INT) = m.small"]
 )
 def test_keys_pass_arithmetic_outside_ansi(middle: Any, new: Callable[[], list[Report]], condition: str) -> None:

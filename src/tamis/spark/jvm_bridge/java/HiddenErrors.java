@@ -51,12 +51,14 @@ public final class HiddenErrors {
         + "StartsWith EndsWith Contains Upper Lower InitCap Substring StringTrim StringTrimLeft StringTrimRight StringReplace StringInstr StringLPad StringRPad Length Concat ConcatWs "
         + "Year Quarter Month DayOfMonth DayOfYear DayOfWeek WeekDay WeekOfYear YearOfWeek Hour Minute Second LastDay TruncDate TruncTimestamp DateDiff DateAdd DateSub "
         + "Sqrt Pow Exp Log Log10 Log2 Signum");
-    /** What cannot fail outside ANSI mode, and what of that never does if it cannot overflow. */
+    /** What cannot fail outside ANSI mode, if its operands cannot. */
     private static final Set OUTSIDE_ANSI = set("Add Subtract Multiply UnaryMinus Abs Divide Remainder Pmod Floor Ceil");
+    /** What of that cannot fail in ANSI mode, either, if its type has no overflow. */
+    private static final Set WITHOUT_OVERFLOW = set("Add Subtract Multiply UnaryMinus Abs");
     /** What cannot fail if its second operand is a constant: a pattern, which was tested before, or an interval. */
     private static final Set BY_CONSTANT = set("Like RLike DateFormatClass AddMonths DateAddYMInterval TimeAdd TimestampAddInterval TimestampAddYMInterval");
+    /** Names of types that convert to each other without an error. */
     private static final Set TIMES = set("date timestamp timestamp_ntz");
-    private static final Set WITHOUT_OVERFLOW = set("Add Subtract Multiply UnaryMinus Abs");
 
     private static Set set(String names) { return new HashSet(Arrays.asList(names.split(" "))); }
 
@@ -133,7 +135,7 @@ public final class HiddenErrors {
         if (expression instanceof Cast) return !isAnsi(expression) || converts(((Expression) ((Cast) expression).child()).dataType(), expression.dataType());
         if (BY_CONSTANT.contains(name)) return expression.children().apply(1) instanceof Literal;
         if (!OUTSIDE_ANSI.contains(name) || !(expression.dataType() instanceof NumericType)) return false;
-        boolean rest = expression.dataType() instanceof DecimalType && (name.equals("Remainder") || name.equals("Pmod"));
+        boolean rest = expression.dataType() instanceof DecimalType && (name.equals("Remainder") || name.equals("Pmod")); // fails in every mode
         if ((!isAnsi(expression) && !rest) || (WITHOUT_OVERFLOW.contains(name) && !overflows(expression.dataType()))) return true;
         return name.equals("Divide") && !overflows(expression.dataType()) && isNotZero((Expression) expression.children().apply(1));
     }
