@@ -119,6 +119,41 @@ def test_a_lost_answer_is_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tamis.open(table.path).version == 2
 
 
+def test_changes_recorded_after_a_commit_are_committed() -> None:
+    table = new_table(f("a"), rows=[{"a": 1}])
+    change = table.alter()
+    for name in ("b", "c"):
+        assert list(change.add_column(name, BIG).commit().schema.names) == table.schema.names
+    change.rename_column("c", "d").commit()
+    change.set_default("d", "7").commit()
+    change.drop_column("b").add_check("positive", "a > 0").commit()
+    assert (table.version, rows(tamis.open(table.path))) == (6, [{"a": 1, "d": None}])
+    with pytest.raises(SchemaMismatch) as caught:
+        table.append(pa.table({"a": [0]}))
+    assert caught.value.code == "CHECK_VIOLATION"
+    assert change.commit().version == 6, "nothing was recorded since"
+    table.append(pa.table({"a": [2]}))
+    assert sorted(row["d"] or 0 for row in rows(table)) == [0, 7]
+
+
+def test_a_change_recorded_after_a_lost_answer_is_not_taken_for_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commit without it may have been made; with it, it is another operation."""
+    table = new_table(f("a"))
+    put = Landing.put
+
+    def lost(self: Landing, commit: Any) -> Any:
+        put(self, commit)
+        raise StoreUnavailable("The answer was lost.", code="COMMIT_UNKNOWN", name="x", remedy="Repeat it.")
+
+    change = table.alter().set_properties({"owner": "x"})
+    with monkeypatch.context() as broken:
+        broken.setattr(Landing, "put", lost)
+        with pytest.raises(StoreUnavailable):
+            change.commit()
+    change.add_column("b", BIG).commit()
+    assert tamis.open(table.path).schema.names == ["a", "b"]
+
+
 def test_columns_may_be_named_by_numbers() -> None:
     table = new_table(*(f(str(at)) for at in range(12)), rows=[{str(at): at for at in range(12)}])
     table.alter().drop_column("2").commit()

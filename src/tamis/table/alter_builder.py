@@ -44,6 +44,15 @@ class Alter:
 
     def __init__(self, alteration: Alteration, before: Snapshot, adopt: Callable[[Snapshot], None]) -> None:
         self._alteration, self._before, self._adopt = alteration, before, adopt
+        self._committed: Snapshot | None = None
+        """The version that ``commit`` made last; None if changes were recorded since."""
+
+    def _pending(self) -> Alteration:
+        """Return the alteration that takes a further change: after a commit, a new one from the version it made."""
+        if self._committed is not None:
+            self._alteration, self._before = self._alteration.following(self._committed), self._committed
+            self._committed = None
+        return self._alteration
 
     def add_column(
         self,
@@ -69,21 +78,21 @@ class Alter:
             value = _default(default, made.type, path[-1])
             made = checked_field(Field(path[-1], made.type, nullable, -1, comment, initial_json(value), default))
         place = Place() if first else Place(after) if after is not None else None
-        self._alteration.add(path, made, place)
+        self._pending().add(path, made, place)
         return self
 
     def drop_column(self, name: Name, *, missing_ok: bool = False) -> Alter:
         """Drop a column (metadata only: files keep it, but it is no longer read) and fence its readers."""
-        self._alteration.drop(self._path(name), missing_ok=missing_ok)
+        self._pending().drop(self._path(name), missing_ok=missing_ok)
         return self
 
     def rename_column(self, name: Name, to: str) -> Alter:
         """Rename a column; data and readers are unaffected."""
-        self._alteration.rename(self._path(name), to)
+        self._pending().rename(self._path(name), to)
         return self
 
     def drop_not_null(self, name: Name) -> Alter:
-        self._alteration.drop_not_null(self._path(name))
+        self._pending().drop_not_null(self._path(name))
         return self
 
     def widen(self, name: Name, type: Any) -> Alter:  # noqa: A002  # the word
@@ -93,20 +102,21 @@ class Alter:
         ``IncompatibleSchema`` for a date beyond the year 294,247, where timestamp_ntz ends.
         """
         path = self._path(name)
-        self._alteration.widen(path, _type(type, path[-1]))
+        self._pending().widen(path, _type(type, path[-1]))
         return self
 
     def set_default(self, name: Name, default: Any) -> Alter:
         """Set the default for later writes (None: remove it). Existing rows keep their values."""
+        self._pending()
         default = sql_text(str(name), default)
         if default is not None and self._before.schema is not None:
             found = self._before.schema.find(self._path(name))[-1]
             _default(default, found.type, found.name)
-        self._alteration.set_default(self._path(name), default)
+        self._pending().set_default(self._path(name), default)
         return self
 
     def set_comment(self, name: Name, comment: str | None) -> Alter:
-        self._alteration.comment(self._path(name), _comment(name, comment))
+        self._pending().comment(self._path(name), _comment(name, comment))
         return self
 
     def move_column(self, name: Name, *, first: bool = False, after: str | None = None) -> Alter:
@@ -118,7 +128,7 @@ class Alter:
                 name=str(name),
                 remedy="Give one of them.",
             )
-        self._alteration.move(self._path(name), Place(after))
+        self._pending().move(self._path(name), Place(after))
         return self
 
     def cluster_by(self, names: Sequence[Name]) -> Alter:
@@ -126,7 +136,7 @@ class Alter:
 
         Existing parts stay as they are, and are not in order until they are compacted.
         """
-        self._alteration.cluster_by([self._path(name) for name in names_of(names, "cluster_by")])
+        self._pending().cluster_by([self._path(name) for name in names_of(names, "cluster_by")])
         return self
 
     def add_check(self, name: str, expression: str) -> Alter:
@@ -134,7 +144,7 @@ class Alter:
 
         ``commit`` tests existing rows; it raises ``SchemaMismatch`` (``CHECK_VIOLATION``) with the first wrong one.
         """
-        self._alteration.add_constraint(asked_check(name, expression))
+        self._pending().add_constraint(asked_check(name, expression))
         return self
 
     def add_primary_key(self, name: str, columns: Sequence[Name] | Name) -> Alter:
@@ -156,16 +166,16 @@ class Alter:
     ) -> Alter:
         one = isinstance(columns, str)
         paths = [self._path(column) for column in ([columns] if one else columns)]
-        self._alteration.add_constraint(asked_key(kind, name, paths, refers=refers))
+        self._pending().add_constraint(asked_key(kind, name, paths, refers=refers))
         return self
 
     def drop_constraint(self, name: str, *, missing_ok: bool = False) -> Alter:
         """Drop the constraint called ``name``, ignoring case."""
-        self._alteration.drop_constraint(name, missing_ok=missing_ok)
+        self._pending().drop_constraint(name, missing_ok=missing_ok)
         return self
 
     def set_properties(self, properties: Mapping[str, Any]) -> Alter:
-        self._alteration.set_properties(properties)
+        self._pending().set_properties(properties)
         return self
 
     def unset_properties(self, *names: str) -> Alter:
@@ -177,7 +187,7 @@ class Alter:
                     name=repr(name),
                     remedy='Give names: unset_properties("a", "b").',
                 )
-            self._alteration.unset_property(name)
+            self._pending().unset_property(name)
         return self
 
     def dry_run(self) -> Evolution:
@@ -187,12 +197,14 @@ class Alter:
     def commit(self) -> Evolution:
         """Apply all changes in one metadata commit; the table object adopts the result.
 
-        A repeat after a lost answer returns the first result. Raises ``IncompatibleSchema``,
-        ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the column, ``SchemaMismatch`` for a row that
-        violates a new CHECK, ``Conflict`` if a name now refers to another column.
+        A repeat without further changes returns the first result. Changes that are recorded later start from the
+        version that this one made. Raises ``IncompatibleSchema``, ``AlreadyExists``, ``NotFound``,
+        ``InvalidInput`` naming the column, ``SchemaMismatch`` for a row that violates a new CHECK, ``Conflict`` if a
+        name now refers to another column.
         """
         after = self._alteration.commit()
         self._adopt(after)
+        self._committed = after
         return replace(describe_outcome(self._before.head, after.head), version=after.version)
 
     def _path(self, name: Any) -> Path:
@@ -205,6 +217,7 @@ class Alter:
                 name=repr(name),
                 remedy="Give text, or a tuple of names.",
             )
+        self._pending()
         known = self._before.schema
         if not isinstance(name, str) or known is None:
             return path

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -19,9 +21,37 @@ def arrow_stream(data: Any) -> pa.RecordBatchReader:
     """Return a reader over any Arrow data: tables, batches, streams, and pandas or Polars frames.
 
     Named pandas index levels become columns; unnamed ones are dropped. Encoded columns become plain arrays.
-    Raises ``InvalidInput`` (``BAD_DATA``) naming the type of anything else.
+    Raises ``InvalidInput`` (``BAD_DATA``) naming the type of anything else, and for a stream of which an earlier call
+    has read rows.
     """
-    return plain_stream(_stream(data))
+    rows = plain_stream(_stream(data))
+    if not _gives_its_rows_once(data):
+        return rows
+    if id(data) in _begun_streams:
+        raise _read_before()
+    return pa.RecordBatchReader.from_batches(rows.schema, _recorded(data, rows))
+
+
+_begun_streams: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""By ``id``, the streams of which rows have been read.
+
+A statement that fails may have read some of its data. Repeated with the rest, or with nothing, it would succeed: an
+overwrite would empty the table.
+"""
+
+
+def _gives_its_rows_once(data: Any) -> bool:
+    """Whether ``data`` is a reader. Queries, such as relations of DuckDB, give all rows whenever they are read."""
+    return hasattr(data, "read_next_batch") or hasattr(data, "__next__")
+
+
+def _recorded(data: Any, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Yield ``rows``; the stream ``data`` counts as read once the first batch is asked for."""
+    try:
+        _begun_streams[id(data)] = data
+    except TypeError:  # an object without weak references cannot be remembered
+        pass
+    yield from rows
 
 
 class MergeSource:
@@ -34,12 +64,7 @@ class MergeSource:
     def stream(self) -> pa.RecordBatchReader:
         """Return a reader over all rows. Raises ``InvalidInput`` (``BAD_DATA``) if a stream has been read before."""
         if self._spent:
-            raise InvalidInput(
-                "The data of the merge is a stream, and has been read before.",
-                code="BAD_DATA",
-                name="data",
-                remedy="Start a new merge with a new stream, or give a table, which can be read again.",
-            )
+            raise _read_before()
         rows = arrow_stream(self._data)
         self._spent = not _can_be_read_again(self._data)
         return rows
@@ -95,6 +120,15 @@ def _pandas(frame: Any) -> pa.Table:
     if named:  # otherwise these values would be lost, and NULL in a table with such columns
         frame = frame.reset_index(level=named)
     return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _read_before() -> InvalidInput:
+    return InvalidInput(
+        "The data is a stream, and has been read before.",
+        code="BAD_DATA",
+        name="data",
+        remedy="Repeat the call with a new stream, or give a table, which can be read again.",
+    )
 
 
 def _bad(data: Any, why: str) -> InvalidInput:

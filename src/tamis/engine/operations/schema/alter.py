@@ -87,6 +87,17 @@ class Alteration:
         self._store, self._snapshot, self._held = store, snapshot, held
         self._steps: list[Step] = []
         self._operation_id = new_id()
+        self._was_tried = False
+        """Whether a commit of the steps was tried, which may have been made even if it failed."""
+
+    def following(self, snapshot: Snapshot) -> Alteration:
+        """Return an alteration without steps that starts from ``snapshot``, which a commit of this one has made."""
+        return Alteration(self._store, snapshot)
+
+    def _record(self, step: Step) -> None:
+        self._steps.append(step)
+        if self._was_tried:  # under the same id, a commit without this step would be taken for one with it
+            self._operation_id, self._was_tried = new_id(), False
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -95,32 +106,32 @@ class Alteration:
         """Add a column or field named by the end of ``path``; older rows show its ``initial_default``."""
         if len(path) > 1 and (column.initial_default is not None or column.write_default is not None):
             raise edit.nested_default(path)
-        self._steps.append(lambda draft: draft.add(path, column, place))
+        self._record(lambda draft: draft.add(path, column, place))
 
     def drop(self, path: Path, *, missing_ok: bool = False) -> None:
         def step(draft: Draft) -> None:
             if not (missing_ok and _missing(draft.schema, path)):
                 draft.edit(edit.drop, path)
 
-        self._steps.append(step)
+        self._record(step)
 
     def rename(self, path: Path, name: str) -> None:
-        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.rename(s, p, name), path))
+        self._record(lambda draft: draft.edit(lambda s, p: edit.rename(s, p, name), path))
 
     def drop_not_null(self, path: Path) -> None:
-        self._steps.append(lambda draft: draft.edit(edit.drop_not_null, path))
+        self._record(lambda draft: draft.edit(edit.drop_not_null, path))
 
     def widen(self, path: Path, to: DataType) -> None:
-        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.widen(s, p, to), path))
+        self._record(lambda draft: draft.edit(lambda s, p: edit.widen(s, p, to), path))
 
     def set_default(self, path: Path, sql: str | None) -> None:
-        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.set_default(s, p, sql), path))
+        self._record(lambda draft: draft.edit(lambda s, p: edit.set_default(s, p, sql), path))
 
     def comment(self, path: Path, text: str | None) -> None:
-        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.comment(s, p, text), path))
+        self._record(lambda draft: draft.edit(lambda s, p: edit.comment(s, p, text), path))
 
     def move(self, path: Path, place: Place) -> None:
-        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.move(s, p, place), path))
+        self._record(lambda draft: draft.edit(lambda s, p: edit.move(s, p, place), path))
 
     def cluster_by(self, paths: Sequence[Path]) -> None:
         """Sort new parts by these columns; by none if there are none. Existing parts stay as they are."""
@@ -130,7 +141,7 @@ class Alteration:
                 raise self._no_schema()
             draft.cluster(paths)
 
-        self._steps.append(step)
+        self._record(step)
 
     def add_constraint(self, asked: Asked) -> None:
         """Add a constraint; existing rows are tested by a CHECK before the commit."""
@@ -140,29 +151,29 @@ class Alteration:
                 raise self._no_schema()
             draft.constrain(asked)
 
-        self._steps.append(step)
+        self._record(step)
 
     def drop_constraint(self, name: str, *, missing_ok: bool = False) -> None:
         def step(draft: Draft) -> None:
             draft.constraints = without_constraint(draft.constraints, name, missing_ok=missing_ok)
 
-        self._steps.append(step)
+        self._record(step)
 
     def set_properties(self, properties: Mapping[str, object]) -> None:
         checked = check_properties(properties)
-        self._steps.append(lambda draft: draft.set(checked))
+        self._record(lambda draft: draft.set(checked))
 
     def unset_property(self, name: str) -> None:
         def step(draft: Draft) -> None:
             draft.properties.pop(name, None)
 
-        self._steps.append(step)
+        self._record(step)
 
     def set_comment(self, text: str | None) -> None:
         def step(draft: Draft) -> None:
             draft.comment = text
 
-        self._steps.append(step)
+        self._record(step)
 
     def plan(self, head: Head) -> Head:
         """Return the head after all steps.
@@ -190,6 +201,7 @@ class Alteration:
 
         A repeat after a lost answer returns the first result.
         """
+        self._was_tried = True
         return commit_schema(self._store, self._snapshot, self.plan, operation_id=self._operation_id)
 
     def dry_run(self) -> Evolution:

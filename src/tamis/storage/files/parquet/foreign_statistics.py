@@ -4,12 +4,11 @@ Invariant: every value that is neither NULL nor NaN lies within the bounds, whoe
 where the specification and the writer's version define their order: not for INT96, unsigned numbers, half floats and
 fixed binaries; for texts, binaries and decimals in binaries only of writers that are known to order them as Spark
 does; not where a bound is NaN, and a bound of zero is of the sign that includes the other. No footer counts NaNs.
-Numbers of NULLs count, but not those of fields of structs that Arrow wrote.
+Numbers of NULLs count but where the writer is known to get them wrong (``foreign_writers``).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Context
@@ -26,21 +25,8 @@ from tamis.core.types import TIMESTAMP, Array, DataType, Map, Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.storage.files.parquet.footer import Footer
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout
+from tamis.storage.files.parquet.foreign_writers import NullCounts, orders_decimals, orders_texts, trusted_null_counts
 from tamis.storage.files.parquet.legacy_calendar import CUTOVER, SAME_TIMES, LegacyCalendar
-
-_TEXT_WRITERS = {
-    "parquet-cpp-arrow": (1, 3),
-    "parquet-cpp": (1, 3),
-    "parquet-mr": (1, 10),
-    "parquet-rs": (20, 0),
-    "delta-rs": (0, 0),
-}
-"""Since which version a writer's bounds of texts and binaries are in the order of unsigned bytes."""
-_DECIMAL_WRITERS = {"parquet-cpp-arrow": (4, 0), "parquet-mr": (1, 10)}
-"""Since which version a writer's bounds of decimals in binaries are in the order of numbers.
-
-Those of parquet-rs are not, in binaries of different lengths (its issues 10860 and 11073).
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +41,8 @@ class BoundedLeaf:
     """Whether the bounds in the footer are to be believed."""
     legacy: bool
     """Whether values may be of the old calendar."""
-    counted: bool = True
-    """Whether the number of NULLs in the footer is to be believed."""
+    counts: NullCounts = NullCounts.ALL
+    """Which numbers of NULLs in the footer are to be believed."""
     hides: bool = False
     """Whether the library may hide bounds that are not believed: those of bytes in the order of signed ones."""
     never_filled: bool = False
@@ -108,12 +94,11 @@ def bounded_leaves(
         physical = footer.schema.column(at).physical_type
         rebased = pa.types.is_date(stored) or (pa.types.is_timestamp(stored) and field.type == TIMESTAMP)
         vouched = _vouched(stored, physical, writer)
-        # Arrow leaves NULLs of the structs above out where it writes from a dictionary, which a file need not show
-        counted = len(path) == 1 or not writer.startswith("parquet-cpp")
+        counts = trusted_null_counts(writer, texts=physical == "BYTE_ARRAY" and _is_bytes(stored), nested=len(path) > 1)
         hides = not vouched and physical in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
         legacy = rebased and calendar.dates
         never = hides and _may_misorder(stored, physical, writer)
-        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, legacy, counted, hides, never))
+        found.append(BoundedLeaf(at, field.id, field.type, stored, vouched, legacy, counts, hides, never))
     return found
 
 
@@ -126,8 +111,8 @@ def _vouched(stored: pa.DataType, physical: str, writer: str) -> bool:
     if physical in {"FLOAT", "DOUBLE", "BOOLEAN"}:
         return bool(pa.types.is_floating(stored) or pa.types.is_boolean(stored))
     if pa.types.is_decimal(stored):
-        return _at_least(writer, _DECIMAL_WRITERS)
-    return physical == "BYTE_ARRAY" and _is_bytes(stored) and _at_least(writer, _TEXT_WRITERS)
+        return orders_decimals(writer)
+    return physical == "BYTE_ARRAY" and _is_bytes(stored) and orders_texts(writer)
 
 
 def _may_misorder(stored: pa.DataType, physical: str, writer: str) -> bool:
@@ -135,19 +120,12 @@ def _may_misorder(stored: pa.DataType, physical: str, writer: str) -> bool:
     library hides, and decimals of different lengths.
     """
     early = not writer or writer.startswith("parquet-mr version 1.")
-    return (early and not _at_least(writer, _TEXT_WRITERS)) or (
-        physical == "BYTE_ARRAY" and pa.types.is_decimal(stored)
-    )
+    return (early and not orders_texts(writer)) or (physical == "BYTE_ARRAY" and pa.types.is_decimal(stored))
 
 
 def _is_bytes(stored: pa.DataType) -> bool:
     texts = pa.types.is_string(stored) or pa.types.is_large_string(stored)
     return bool(texts or pa.types.is_binary(stored) or pa.types.is_large_binary(stored))
-
-
-def _at_least(writer: str, since: dict[str, tuple[int, int]]) -> bool:
-    match = re.match(r"([\w-]+) version (?:[a-z]+-)?(\d+)\.(\d+)", writer)
-    return match is not None and match[1] in since and (int(match[2]), int(match[3])) >= since[match[1]]
 
 
 def raw_statistics(footer: Footer, leaves: Sequence[BoundedLeaf]) -> list[list[Raw]]:
@@ -161,7 +139,7 @@ def _raw(group: Any, leaf: BoundedLeaf) -> Raw:
     said, rows = chunk.statistics if chunk.is_stats_set else None, group.num_rows
     if said is None:
         return Raw(None, None, None, rows, described=False, bounded=False)
-    counted = leaf.counted and said.has_null_count and 0 <= said.null_count <= rows
+    counted = said.has_null_count and 0 <= said.null_count <= rows and leaf.counts.include(said.null_count)
     nulls = said.null_count if counted else None
     bounded = bool(said.has_min_max)
     low, high = (said.min_raw, said.max_raw) if bounded and leaf.vouched else (None, None)
