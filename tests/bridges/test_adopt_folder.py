@@ -427,3 +427,15 @@ def test_partition_texts_that_spark_reads_otherwise(tmp_path: Path) -> None:
     assert found.scan().to_arrow().sort_by("k")["p"].to_pylist() == ["é", "", "a"]
     for number, text in enumerate(("é", "", "a")):
         assert found.scan(f"p = '{text}'").to_arrow()["k"].to_pylist() == [number]
+
+
+@pytest.mark.parametrize("inner", ["archive/old.parquet", "a/b/old.parquet"])
+def test_a_plain_folder_beside_files_is_refused(tmp_path: Path, inner: str) -> None:
+    """Spark reads the files of the root alone there; rows of a forgotten backup would come twice."""
+    for name in ("new.parquet", inner):
+        write_file(tmp_path / "source" / name, pa.table({"id": [1]}))
+    with pytest.raises(InvalidInput) as caught:
+        tamis.adopt(tmp_path / "source", tmp_path / "table")
+    assert (caught.value.code, caught.value.name) == ("PLAIN_FOLDER", inner)
+    (tmp_path / "source" / "new.parquet").rename((tmp_path / "source" / inner).with_name("new.parquet"))
+    assert tamis.adopt(tmp_path / "source", tmp_path / "table").scan().count() == 2, "all are in folders"

@@ -13,11 +13,11 @@ from tamis.engine.operations.layout import index_operations as index_verbs
 from tamis.engine.operations.streaming.stream_source import Follower
 from tamis.engine.secondary_index.index_upkeep import build_entry
 from tamis.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
-from tamis.storage.commit_log import Operation, Proposal, commit, load, transaction
+from tamis.storage.commit_log import Operation, Proposal, commit, load, manifests, transaction
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.metadata_files import keep_rows
 from tamis.storage.object_store.store import Entry
-from tamis.world import SeededWorld, use, world
+from tamis.world import SeededWorld, new_id, use, world
 from tests.operations.making import filled, held, rows
 
 WEEK, DAY, HOUR = timedelta(days=7), timedelta(days=1), timedelta(hours=1)
@@ -127,8 +127,6 @@ def test_a_stream_begins_at_a_time_between_the_versions_that_went_and_those_kept
 
 def test_orphans_of_failed_writes_go_and_running_ones_stay() -> None:
     of = filled(1)
-    from tamis.world import new_id
-
     old = [
         f"data/{new_id()}.parquet",
         f"_tamis/manifest/{new_id()}.parquet",
@@ -155,8 +153,6 @@ def test_a_write_that_outlives_the_retention_gives_way_instead_of_losing_rows() 
     other = tamis.open(of.path)
     read_version = other.version
     manifest = of.snapshot.parts(None).drop_columns(["segment", "part"])
-    from tamis.world import new_id
-
     late = manifest.set_column(0, "part_id", pa.array([new_id()]))
     of.store.put(f"data/{new_id()}.parquet", b"x")
     of.store.list()
@@ -169,6 +165,39 @@ def test_a_write_that_outlives_the_retention_gives_way_instead_of_losing_rows() 
         )
     assert caught.value.code == "CONFLICT_VACUUMED"
     assert of.append(rows(1_000, 3)).rows_inserted == 3, "a new write is fine"
+
+
+def test_a_manifest_that_may_be_gone_is_not_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the executors, which named the parts, is a day ahead of that of the driver, which names the segment."""
+    of = filled(1)
+    ahead = f"{world().now_micros() // 1_000 + int(DAY.total_seconds()) * 1_000:012x}{'0' * 20}"
+    manifest = of.snapshot.parts(None).drop_columns(["segment", "part"])
+    added = manifests.add_segment
+    made: list[Any] = []
+
+    def slow(*arguments: Any) -> Any:
+        segment = added(*arguments)
+        if not made:
+            made.append(segment)
+            of.store.put(f"data/{new_id()}.parquet", b"x")
+            of.store.list()
+            world().sleep(2 * HOUR.total_seconds())
+            tamis.open(of.path).vacuum(HOUR, dry_run=False, below_retention=True)
+        return segment
+
+    monkeypatch.setattr(transaction, "add_segment", slow)
+    with pytest.raises(Conflict) as caught:
+        commit(
+            of.store,
+            Proposal(
+                Operation("append"),
+                of.version,
+                blind_append=True,
+                add=[manifest.set_column(0, "part_id", pa.array([ahead]))],
+                operation_id=new_id(),
+            ),
+        )
+    assert (caught.value.code, len(made)) == ("CONFLICT_VACUUMED", 1)
 
 
 def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from tests.spark.conftest import Lake
 
 import tamis
 from tamis.errors import SchemaFenced
+from tamis.spark.jvm_bridge.adapter import bridge_of
+from tamis.spark.sql.table_changes import TableChanges
 
 EVERY = [
     *[(1, "insert", n, "a") for n in (1, 2, 3)],
@@ -347,6 +350,19 @@ def test_table_changes_tells_images_and_is_found_by_every_session(filled: Lake) 
         assert feed_rows(filled.spark.table("feed")) == within(3, 5)
     finally:
         filled.sql("USE spark_catalog.default")
+
+
+def test_arguments_for_tables_of_other_catalogs_are_not_judged(filled: Lake) -> None:
+    """Delta Lake takes times as TIMESTAMP: its function decides."""
+    bridge = bridge_of(filled.spark)
+    asked: list[Any] = []
+    changes = TableChanges(bridge, SimpleNamespace(apply=asked.append))
+    parser = filled.spark._jsparkSession.sessionState().sqlParser()
+    texts = ("'spark_catalog.default.t'", "current_timestamp() - INTERVAL 1 DAY")
+    given = [parser.parseExpression(text) for text in texts]
+    arguments = SimpleNamespace(length=lambda: len(given), apply=given.__getitem__)
+    changes.apply(arguments)
+    assert asked == [arguments]
 
 
 @pytest.mark.parametrize(

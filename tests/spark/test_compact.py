@@ -74,8 +74,9 @@ def test_by_call(lake: Any) -> None:
         )
         assert (report["retention_seconds"], report["dry_run"]) == (5400.0, True)
     assert lake.sql("CALL lake.system.vacuum(table => 'db.t')").collect()[0].asDict()["retention_seconds"] == 7 * 86400
-    with pytest.raises(Exception, match="BAD_RETENTION"):
-        lake.sql("CALL lake.system.vacuum(table => 'db.t', retention => '7 potatoes')").collect()
+    for given in ("retention => '7 potatoes'", "retention_hours => 1e11D", "retention_hours => double('NaN')"):
+        with pytest.raises(Exception, match="BAD_RETENTION"):
+            lake.sql(f"CALL lake.system.vacuum(table => 'db.t', {given})").collect()
     assert lake.sql("CALL lake.system.vacuum(table => 'db.t')").collect()[0].asDict()["objects"] == 0, (
         "nothing to remove is a row of numbers"
     )
@@ -85,6 +86,14 @@ def test_by_call(lake: Any) -> None:
     assert vacuumed["objects"] > 0
     assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
     lake.refused("SELECT * FROM lake.db.t VERSION AS OF 3", "VERSION_NOT_FOUND")
+
+
+def test_a_column_to_cluster_by_may_have_a_comma(lake: Lake) -> None:
+    lake.sql("CREATE TABLE lake.db.t (id INT, `a,b` INT) USING tamis")
+    for first in (1, 2):
+        lake.sql(f"INSERT INTO lake.db.t SELECT id, {first} - id FROM range(10)")
+    done = lake.sql("CALL lake.system.compact(table => 'db.t', cluster_by => 'id, `a,b`')").collect()[0].asDict()
+    assert done["parts_removed"] == 4
 
 
 @pytest.mark.parametrize("statement", ["OPTIMIZE lake.db.t", "OPTIMIZE lake.db.t ZORDER BY (id, ch)"])

@@ -116,6 +116,38 @@ def test_files_that_vacuum_removed_are_not_committed(source: TamisDataSource, tm
     assert tamis.open(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [1, 2]
 
 
+@pytest.mark.parametrize("overwrite", [True, False])
+@pytest.mark.parametrize("version", ["1", " 1 ", None])
+def test_rows_computed_from_an_older_version_are_refused(
+    source: TamisDataSource, tmp_path: Path, overwrite: bool, version: str | None
+) -> None:
+    """The option says what a DataFrame has read: Spark does not. Without it, the newest version is replaced."""
+    other = TamisDataSource({"path": str(tmp_path / "t"), **({"readVersion": version} if version else {})})
+    tamis.open(tmp_path / "t").append(pa.table({"id": [2], "s": ["b"]}))
+    writer = other.writer(STRUCT, overwrite)
+    message = sent(writer.write(iter([ROWS])))
+    if version is None:
+        sent(writer).commit([message])
+        assert tamis.open(tmp_path / "t").scan().count() == (2 if overwrite else 4)
+        return
+    with pytest.raises(Conflict) as caught:
+        sent(writer).commit([message])
+    assert caught.value.code == "CONFLICT_READ"
+    assert tamis.open(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [1, 2]
+
+
+def test_rows_computed_from_the_newest_version_are_written(source: TamisDataSource, tmp_path: Path) -> None:
+    other = TamisDataSource({"path": str(tmp_path / "t"), "readVersion": "1"})
+    writer = other.writer(STRUCT, True)
+    writer.commit([sent(writer.write(iter([ROWS])))])
+    assert tamis.open(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [10, 11]
+    for call in (other.schema, lambda: other.reader(STRUCT), lambda: other.streamWriter(STRUCT, False)):
+        with pytest.raises(InvalidInput, match="does not take the option readVersion"):
+            call()
+    with pytest.raises(tamis.NotFound):
+        TamisDataSource({"path": str(tmp_path / "none"), "readVersion": "1"}).writer(STRUCT, True)
+
+
 def test_a_read_notices_another_table(source: TamisDataSource, tmp_path: Path) -> None:
     schema = source.schema()
     replaced(tmp_path, "id BIGINT, s STRING").append(pa.table({"id": [7], "s": ["x"]}))

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.bridges.foreign_files import write_file
 from tests.spark.conftest import Lake
 
 import tamis
@@ -69,6 +71,27 @@ def test_the_path_is_a_url_as_spark_writes_it(filled: Lake) -> None:
     folder = sorted({str(file_of(p).parent) for p in ours})
     plain = filled.spark.read.parquet(*folder)
     assert ours == {r.p for r in plain.select("_metadata.file_path").withColumnRenamed("file_path", "p").collect()}
+
+
+def test_an_adopted_file_is_where_its_source_is(filled: Lake, tmp_path: Path) -> None:
+    """As Spark names it, which reads the same files; statements find its rows by that name."""
+    source = tmp_path / "a source é#%+"
+    for day in ("a b", "c%3Ad"):
+        write_file(source / f"day={day}" / "f 0.parquet", pa.table({"id": [len(day), 10 * len(day)]}))
+    tamis.adopt(source, filled.folder / "db" / "adopted")
+    filled.sql("INSERT INTO lake.db.adopted VALUES (77, 'e')")
+    table = "lake.db.adopted"
+    asked = "id, _metadata.file_path AS p, _metadata.file_name AS n, _metadata.file_size AS b"
+    ours = {tuple(row) for row in filled.sql(f"SELECT {asked} FROM {table} WHERE id <> 77").collect()}
+    plain = filled.spark.read.parquet(str(source))
+    assert ours == {tuple(row) for row in plain.selectExpr(*asked.split(", ")).collect()}
+    assert all(file_of(path).stat().st_size == size for _, path, _, size in ours)
+    (own,) = filled.rows(f"SELECT _metadata.file_path FROM {table} WHERE id = 77")
+    assert file_of(own[0]).is_file()
+    path = next(path for key, path, *_ in ours if key == 3)
+    assert filled.rows(f"SELECT id FROM {table} WHERE _metadata.file_path = '{path}' ORDER BY id") == [(3,), (30,)]
+    filled.sql(f"UPDATE {table} SET id = id + 100 WHERE _metadata.file_path = '{path}'")
+    assert filled.rows(f"SELECT id FROM {table} ORDER BY id") == [(5,), (50,), (77,), (103,), (130,)]
 
 
 def test_it_is_hidden_unless_named(filled: Lake) -> None:

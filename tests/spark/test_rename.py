@@ -10,11 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.spark.conftest import Lake
 from tests.storage.making import forget
 
 import tamis
-from tamis.errors import InvalidInput, StoreUnavailable, TamisError
+from tamis.errors import InvalidInput, NotFound, StoreUnavailable, TamisError
+from tamis.spark.catalog import catalog
 from tamis.spark.catalog.warehouse_paths import Warehouse
+from tamis.storage.commit_log import commit
 from tamis.storage.object_store import Store, open_store
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -90,6 +93,42 @@ def test_a_table_moves_with_all_that_it_has(tmp_path: Path) -> None:
     assert tamis.open(f"{root}/db/b").verify().ok
     warehouse.rename(NEW, OLD)
     assert ids(root, "a") == [*ALL, 30]
+
+
+def test_a_table_that_another_session_drops_first_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have found it; one of the two moves its folder away."""
+    warehouse = grown(str(tmp_path / "lake"))
+    check = Warehouse.check_not_ended
+
+    def meanwhile(self: Warehouse, names: tuple[str, ...]) -> None:
+        check(self, names)
+        monkeypatch.undo()
+        Warehouse(open_store(str(tmp_path / "lake"))).drop_table(OLD)
+
+    monkeypatch.setattr(Warehouse, "check_not_ended", meanwhile)
+    warehouse.drop_table(OLD)
+    assert not warehouse.is_table(OLD)
+    with pytest.raises(NotFound, match="dropped or renamed meanwhile"):
+        warehouse.rename(OLD, NEW)
+
+
+def test_a_rename_beside_a_change_of_the_head_succeeds(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder has moved when the new name is committed: an error would name a table that is not there any more."""
+    lake.sql("CREATE TABLE lake.db.a (id BIGINT) USING tamis")
+    made = commit
+    others: list[int] = []
+
+    def beside(store: Store, proposal: Any) -> Any:
+        if not others:
+            others.append(1)
+            tamis.open(lake.folder / "db" / "b").alter().set_properties({"owner": "x"}).commit()
+        return made(store, proposal)
+
+    monkeypatch.setattr(catalog, "commit", beside)
+    lake.sql("ALTER TABLE lake.db.a RENAME TO db.b")
+    assert others
+    head = tamis.open(lake.folder / "db" / "b").snapshot.head
+    assert (head.name, head.properties["owner"]) == ("db.b", "x")
 
 
 def test_an_object_store_renames_nothing(remote: str) -> None:

@@ -101,6 +101,12 @@ def test_a_bad_value_is_named_with_what_is_valid(name: str, text: str) -> None:
     assert error.remedy.startswith("Give ")
 
 
+def test_two_names_of_an_option_have_one_value() -> None:
+    error = refused({"version": "3", "versionAsOf": "5"}, Use.READ)
+    assert (error.code, "versionAsOf and version are one option" in error.message) == ("BAD_OPTION", True)
+    assert read_options({"version": "3", "versionAsOf": " 3"}, {Use.READ}, by_path=True) == {"versionasof": "3"}
+
+
 def test_storage_options_are_for_paths() -> None:
     assert read_options({"aws_secret_access_key": "x"}, (), by_path=True) == {}
     error = refused({"aws_secret_access_key": "s3cret"})

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tamis.spark.jvm_bridge.adapter import bridge_of
+from tamis.spark.sql.sql_script import _COMPOUND
 from tamis.spark.sql.statement_splitting import split_at_semicolons
 
 PIECES = ["a", " ", "\n", ";", "'", '"', "`", "\\", "--", "/*", "*/", "-", "/", "*", "SELECT 1"]
@@ -35,6 +36,22 @@ NAMES = ("splitSemiColon", "splitSemiColonWithIndex")
 )
 def test_a_text_is_split_outside_of_quotes_and_comments(text: str, pieces: list[str]) -> None:
     assert split_at_semicolons(text) == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "compound"),
+    [
+        ("/* a * b */ -- c\n BEGIN", True),
+        ("/**/begin", True),
+        ("/* BEGIN */ SELECT", False),
+        ("/* a */ b */ BEGIN", False),
+        ("/* banner */\n" * 200 + "SELECT 1", False),
+        ("/* banner */\n" * 200 + "BEGIN", True),
+    ],
+)
+def test_a_compound_statement_begins_behind_comments(text: str, compound: bool) -> None:
+    """In a time that does not double with each comment."""
+    assert (_COMPOUND.match(text) is not None) == compound
 
 
 @pytest.mark.spark

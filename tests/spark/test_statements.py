@@ -99,6 +99,21 @@ def test_what_is_not_ours_is_left_to_spark(filled: Any) -> None:
     assert "ZORDER BY" in filled.refused("OPTIMIZE lake.db.t WEHRE a = 1", "PARSE_ERROR")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OPTIMIZE spark_catalog.default.t",
+        "VACUUM spark_catalog.default.t",
+        "VACUUM delta.`/data/t`",
+        "REINDEX spark_catalog.default.t",
+        "RESTORE spark_catalog.default.t TO VERSION AS OF 1",
+    ],
+)
+def test_tables_of_other_catalogs_and_formats_are_left_to_spark_after_use(filled: Any, text: str) -> None:
+    filled.spark.sql(f"USE {filled.name}.db")
+    filled.refused(text, "PARSE_SYNTAX_ERROR")
+
+
 class Known:
     """A catalog that has every table but needs no Spark."""
 
@@ -116,6 +131,11 @@ class Known:
             "optimize lake.db.t where s = 'a\\\\b' ZORDER BY a",
             ["compact", "filter", "s = 'a\\\\b'", "cluster_by", "a", "curve", "zorder"],
         ),
+        (
+            "OPTIMIZE lake.db.t ZORDER BY (a, `b,c`) -- nightly",
+            ["compact", "cluster_by", "a, `b,c`", "curve", "zorder"],
+        ),
+        ("OPTIMIZE lake.db.t ZORDER BY (a) /* so */;", ["compact", "cluster_by", "a", "curve", "zorder"]),
         ("OPTIMIZE lake.db.t WHERE f(zorder) = 1", ["compact", "filter", "f(zorder) = 1"]),
         ("VACUUM lake.db.t", ["vacuum", "dry_run", False]),
         ("VACUUM lake.db.t FULL RETAIN 0.5 HOURS DRY RUN", ["vacuum", "retention_hours", 0.5, "dry_run", True]),

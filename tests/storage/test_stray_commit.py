@@ -12,6 +12,7 @@ import pytest
 
 import tamis
 from tamis.errors import CorruptData, StoreUnavailable, TamisError
+from tamis.storage.commit_log import commit_landing
 from tamis.storage.commit_log.commit_objects import HINT, LOG, commit_path
 from tamis.storage.commit_log.newest_commit import write_hint
 from tamis.storage.commit_log.table_removal import remove_table
@@ -203,3 +204,27 @@ def test_a_store_that_does_not_answer_confirms_no_commit(
     with pytest.raises(TamisError) as caught:
         table.append(rows(999))
     assert caught.value.code == code
+
+
+def test_a_damaged_answer_while_a_write_is_open_leaves_its_outcome_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write may land yet: whoever takes the commit for failed removes its files."""
+    table = tamis.create(tmp_path / "t", "id BIGINT")
+
+    def timed_out(*_: Any) -> bool:
+        raise StoreUnavailable("No answer came.", code="TIMEOUT", name="x", remedy="Repeat it.")
+
+    def damaged(*_: Any) -> Any:
+        raise CorruptData("The answer was cut.", code="BAD_CHECKSUM", name="x", remedy="Restore it.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(commit_landing, "read_commit", damaged)
+        broken.setattr(Store, "put_if_absent", timed_out)
+        with pytest.raises(StoreUnavailable) as caught:
+            table.append(pa.table({"id": [1]}))
+        assert caught.value.code == "COMMIT_UNKNOWN"
+        broken.setattr(Store, "put_if_absent", lambda *_: False)
+        with pytest.raises(CorruptData):
+            table.append(pa.table({"id": [1]}))
+    assert tamis.open(table.path).version == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -47,10 +48,8 @@ def _gives_its_rows_once(data: Any) -> bool:
 
 def _recorded(data: Any, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """Yield ``rows``; the stream ``data`` counts as read once the first batch is asked for."""
-    try:
+    with contextlib.suppress(TypeError):  # an object without weak references cannot be remembered
         _begun_streams[id(data)] = data
-    except TypeError:  # an object without weak references cannot be remembered
-        pass
     yield from rows
 
 

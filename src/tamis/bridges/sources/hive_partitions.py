@@ -51,8 +51,10 @@ def partitions_of(paths: Sequence[str]) -> Partitions:
     """Split the paths into partition values; None is NULL.
 
     Raises ``InvalidInput``: ``PARTITIONS_DIFFER`` if the files lie below folders of different columns,
-    ``PLAIN_FOLDER`` for a folder ``k=v`` below or above one that is none.
+    ``PLAIN_FOLDER`` for a folder ``k=v`` below or above one that is none, and for files both in the root and in folders
+    that are no partitions.
     """
+    _check_depth(paths)
     names: tuple[str, ...] | None = None
     first = ""
     values: list[tuple[str | None, ...]] = []
@@ -78,6 +80,18 @@ def partitions_of(paths: Sequence[str]) -> Partitions:
             )
         values.append(tuple(None if value == NULL_NAME else unquote(value) for _, _, value in pairs))
     return Partitions(names or (), values)
+
+
+def _check_depth(paths: Sequence[str]) -> None:
+    """Raise ``InvalidInput`` (``PLAIN_FOLDER``) if plain folders lie beside files: Spark leaves out what they hold."""
+    below = next((path for path in paths if "/" in path and "=" not in path.rpartition("/")[0]), None)
+    if below is not None and any("/" not in path for path in paths):
+        raise InvalidInput(
+            f"{below} lies in a folder beside other files, where Spark does not read it.",
+            code="PLAIN_FOLDER",
+            name=below,
+            remedy="Give a folder whose files are all in it or all in folders, or hide the folder by a name with _.",
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -16,6 +16,8 @@ from tamis.storage.object_store.store import Entry
 
 TAIL = 32 * 2**10
 """Bytes fetched from the end of a file, usually enough to contain the footer."""
+SIGNATURE = 28
+"""Bytes that follow the metadata in a footer that is signed: one in plain text, of a file with encrypted columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def _read(store: Store, entry: Entry) -> SourceFooter:
         raise source_changed_error(entry.path, "is not as it was listed") from error
     try:
         metadata = pq.read_metadata(pa.BufferReader(tail))
+        if length - 8 - metadata.serialized_size == SIGNATURE:  # Arrow ends the process where it needs a key
+            raise _encrypted(entry.path)
         schema = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         if "encrypt" in str(error).lower() or "crypt" in str(error).lower():

@@ -280,11 +280,11 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     found = evidence_at(run, text)
     target, mode = call.type, call.mode
     if found is not None and target in TIME_TYPES:
-        return _time_of_text(found[0], call)
+        return _time_of_text(*found, call)
     if found is None or not (target in (*INTEGRAL, FLOAT, DOUBLE) or isinstance(target, Decimal)):
         given = spec_of(transfer(run, text))
         return cast_rule(replace(call, args=(Column(STRING, (0,), "value"),)), [given])
-    e, _ = found
+    e, fails = found
     trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI  # without ANSI, text that cannot be cast is NULL
     strings = cast_kind(kind_spec(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
     strings = choose_spec(without_digits(e, target), no_value(e.string, target, trying), strings)
@@ -298,12 +298,11 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     rest = e.false | e.true | e.list | e.map | e.null
     null = e.missing | e.null | e.invalid
     out = joined_kinds(target, [strings, longs, reals, no_value(rest, target, trying)], null)
-    may_fail = ~e.known if mode is Mode.ANSI else NO
-    return _or_unknown(out, e.known, may_fail)
+    return _or_unknown(out, e.known, fails | ~e.known if mode is Mode.ANSI else fails)
 
 
-def _time_of_text(e: DocumentEvidence, call: Call) -> Abstract:
-    """Bound ``cast(get_json_object(…) AS type)`` for a date or time."""
+def _time_of_text(e: DocumentEvidence, fails: Mask, call: Call) -> Abstract:
+    """Bound ``cast(get_json_object(…) AS type)`` for a date or time; ``fails``: where the text may fail."""
     target, mode = call.type, call.mode
     trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI
     text = cast_kind(kind_spec(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
@@ -314,7 +313,7 @@ def _time_of_text(e: DocumentEvidence, call: Call) -> Abstract:
     rest = no_value(e.false | e.true | e.list | e.map | e.null, target, trying)
     null = e.missing | e.null | e.invalid
     out = joined_kinds(target, [text_times(e, call, text), numbers, rest], null)
-    return _or_unknown(out, e.known, ~e.known if mode is Mode.ANSI else NO)
+    return _or_unknown(out, e.known, fails | ~e.known if mode is Mode.ANSI else fails)
 
 
 def timestamp_of_text(run: Any, call: Call) -> Spec:
@@ -326,13 +325,14 @@ def timestamp_of_text(run: Any, call: Call) -> Spec:
     form, found = form_of_pattern(pattern.value), evidence_at(run, text)
     if form is None or found is None:
         return otherwise
-    e, _ = found
+    e, fails = found
     fits = np.asarray(e.time_form == form) & e.known & ~(e.false | e.true | e.long | e.real | e.list | e.map | e.null)
     if not fits.any():
         return otherwise
     if form & INSTANT_TEXT:  # a pattern with a literal Z reads the local time as written
         e = replace(e, time_form=np.where(fits, LOCAL_TEXT, 0))
     spec = replace(text_times(e, call, unknown_spec(TIMESTAMP)), null=e.missing | e.invalid)
+    spec = replace(spec, fail=spec.fail | fails)
     return choose_spec(fits, spec, otherwise)
 
 

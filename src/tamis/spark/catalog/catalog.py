@@ -25,6 +25,7 @@ from tamis.spark.scan.scan_metrics import Opening
 from tamis.spark.sql.procedure_registry import Procedures
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, load
 from tamis.storage.commit_log.path_checks import check_free
+from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
 from tamis.storage.commit_log.version_points import version_in
 from tamis.storage.object_store import Store
 from tamis.table import metadata_tables
@@ -225,8 +226,13 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         self.warehouse.check_not_ended(source)
         self._stays(source[:-1])
         self.warehouse.rename(source, target)
-        store, snapshot = self.open(target)
-        self._commit_head(store, snapshot, replace(snapshot.head, name=".".join(target)), "rename")
+        store, _ = self.open(target)
+
+        def rename(_: int) -> None:
+            snapshot = load(store)
+            self._commit_head(store, snapshot, replace(snapshot.head, name=".".join(target)), "rename")
+
+        HEAD_CHANGES.run(rename)
 
     def alterTable(self, identifier: Any, changes: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)

@@ -82,7 +82,8 @@ class Warehouse:
         if local is None:
             remove_table(self.store(names).fresh())
             return
-        local.rename(local.with_name(f"{_DROPPED}{new_id()}"))
+        with contextlib.suppress(FileNotFoundError):  # another session drops it
+            local.rename(local.with_name(f"{_DROPPED}{new_id()}"))
         _remove_dropped(local.parent)
 
     def check_not_ended(self, names: Names) -> None:
@@ -128,7 +129,8 @@ class Warehouse:
         """Move a table on a local disk, in one step.
 
         Raises ``InvalidInput`` (``UNSUPPORTED_STATEMENT``) on an object store. There, objects would have to be copied
-        one by one, and nothing keeps two renames, or a rename and a drop, from meeting halfway.
+        one by one, and nothing keeps two renames, or a rename and a drop, from meeting halfway. Raises ``NotFound`` if
+        the table is gone.
         """
         source, target = relative_path(old), relative_path(new)
         local, there = self._local(source), self._local(target)
@@ -140,6 +142,13 @@ class Warehouse:
         there.parent.mkdir(parents=True, exist_ok=True)
         try:
             local.rename(there)
+        except FileNotFoundError as error:
+            raise NotFound(
+                f"There is no table {'.'.join(old)}: it was dropped or renamed meanwhile.",
+                code="TABLE_NOT_FOUND",
+                name=".".join(old),
+                remedy="Look for its new name: SHOW TABLES.",
+            ) from error
         except OSError as error:
             raise AlreadyExists(
                 f"Path {there} exists and is not a Tamis table.",

@@ -11,8 +11,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter
 from tamis.engine.operations.rows.append import create_with_parts
 from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, snapshot_parts
 from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of, target_of
+from tamis.spark.write.own_reads import OwnReads
 from tamis.spark.write.spark_write import commit_rows
 from tamis.storage.commit_log import Operation
+from tamis.storage.commit_log.model import ReadSet
 
 
 class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # PySpark ships no types for it
@@ -34,7 +36,8 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # PySpark ships
             snapshot = target.base()
             commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)
         else:
-            commit_rows(store, target.base(), head, manifests, Operation("append"), options=options)
+            read = None if target.options.read_version is None else OwnReads(ReadSet(), None)
+            commit_rows(store, target.base(), head, manifests, Operation("append"), options=options, own=read)
 
     def abort(self, messages: list[Any]) -> None:
         """Leave the files to vacuum: a commit that seems to have failed may have landed, and need them."""

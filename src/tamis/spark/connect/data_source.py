@@ -39,7 +39,8 @@ class TamisDataSource(DataSource):  # type: ignore[misc]  # PySpark ships no typ
     """``format("tamis")`` for ``spark.dataSource.register``.
 
     Options: ``versionAsOf`` or ``timestampAsOf``; ``columns`` ("a, b") and ``filter`` (Spark SQL text), which decide
-    what is read; others are those of the object store. A DataFrame reads the version at which it was made.
+    what is read; ``readVersion``, the version of the table that a batch's rows depend on; others are those of the
+    object store. A DataFrame reads the version at which it was made.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -68,6 +69,7 @@ class TamisDataSource(DataSource):  # type: ignore[misc]  # PySpark ships no typ
             raise _no_stream_writer(self._options.path)
         if overwrite:
             raise _no_complete_mode(self._options.path)
+        self._options.refuse_read_version("A stream")
         stream_writer = importlib.import_module("tamis.spark.connect.stream_writer").StreamWriter
         return stream_writer(WriteTarget.of(self._options, schema.json()).created(), query_id(self._options))
 

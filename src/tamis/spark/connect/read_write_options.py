@@ -11,7 +11,9 @@ from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.version_points import check_one, version_in
 from tamis.storage.object_store import Store, open_store
 
-_OWN = frozenset({"path", "columns", "filter", "versionasof", "timestampasof", "checkpointlocation", "queryname"})
+_OWN = frozenset(
+    {"path", "columns", "filter", "versionasof", "timestampasof", "readversion", "checkpointlocation", "queryname"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class ReadWriteOptions:
     version: str | None = None
     timestamp: str | None = None
     checkpoint: str | None = None
+    read_version: str | None = None
+    """The version of the table from which the rows of a write were computed."""
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @staticmethod
@@ -42,6 +46,7 @@ class ReadWriteOptions:
             lower.get("versionasof"),
             lower.get("timestampasof"),
             lower.get("checkpointlocation"),
+            lower.get("readversion"),
             {key: value for key, value in given.items() if key.lower() not in _OWN},
         )
 
@@ -49,8 +54,19 @@ class ReadWriteOptions:
         """Open the table's store. Raises ``InvalidInput`` naming an option that the store does not know."""
         return open_store(self.path, dict(self.storage))
 
+    def refuse_read_version(self, what: str) -> None:
+        """Raise ``InvalidInput`` (``BAD_OPTION``) if ``readVersion`` is given, for ``what``, which does not take it."""
+        if self.read_version is not None:
+            raise InvalidInput(
+                f"{what} does not take the option readVersion.",
+                code="BAD_OPTION",
+                name="readVersion",
+                remedy="It is for df.write: a read takes versionAsOf, and a stream appends.",
+            )
+
     def snapshot(self) -> Snapshot:
-        """Load the version that the options name, or the latest. Raises ``NotFound``."""
+        """Load the version to read that the options name, or the latest. Raises ``NotFound``."""
+        self.refuse_read_version("A read")
         if self.timestamp is not None:
             return load(self.store(), timestamp_micros=instant_micros(self.timestamp))
         return load(self.store(), None if self.version is None else version_in(self.version))

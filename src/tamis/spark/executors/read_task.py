@@ -22,7 +22,7 @@ from tamis.engine.scan.partial_aggregates import Aggregation, aggregate_stream
 from tamis.engine.scan.skip_audit import Proof, audit_violation, read_audited
 from tamis.engine.secondary_index import SharedLookup, read_shared
 from tamis.sizes import SIZES
-from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, file_urls, metadata_array, metadata_type
+from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, file_url, metadata_array, metadata_type
 from tamis.storage.files import PartRef
 
 SMALLEST_BATCH = SIZES.smallest_batch_rows
@@ -112,7 +112,7 @@ class Read:
         ordinals = batch.column(len(target))
         fields = [*target]
         if self.metadata:
-            columns.append(metadata_array(self.metadata, ref, file_urls(self.spec.url)(ref.path), ordinals))
+            columns.append(metadata_array(self.metadata, ref, file_url(self.spec, ref), ordinals))
             fields.append(pa.field(METADATA, pa.struct(metadata_type(self.metadata)), nullable=False))
         columns += [pa.repeat(pa.scalar(ref.part_id), len(batch)), ordinals]
         fields += [pa.field(PART, pa.string(), nullable=False), pa.field(POSITION, pa.int64(), nullable=False)]

@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 
+from tamis.engine.part_reader.read_spec import ReadSpec
+from tamis.storage.commit_log.external_sources import source_named
 from tamis.storage.files import PartRef
+from tamis.storage.object_store.location import locate_store
 
 PART, POSITION = "_tamis_part", "_tamis_position"
 """Metadata columns: a row's part id, and its ordinal in the part."""
@@ -30,10 +33,12 @@ def metadata_struct(fields: Sequence[str] = tuple(FIELDS)) -> dict[str, Any]:
     return {"type": "struct", "fields": inner}
 
 
-def file_urls(url: str) -> Callable[[str], str]:
-    """Return a function from a part's path to its URL, as Spark's own file sources write it."""
-    root = url if "://" in url else f"file:{url}"
-    return lambda path: _RESERVED.sub(lambda found: quote(found[0], safe=""), f"{root}/{path}")
+def file_url(spec: ReadSpec, ref: PartRef) -> str:
+    """Return the URL of a part's file, as Spark's own file sources write it; an adopted file stays in its source."""
+    place = spec.url if ref.source is None else source_named(spec.sources, ref.source, ref.path).root
+    root = locate_store(place).url
+    url = f"{root if '://' in root else f'file:{root}'}/{ref.path}"
+    return _RESERVED.sub(lambda found: quote(found[0], safe=""), url)
 
 
 def metadata_array(fields: Sequence[str], ref: PartRef, url: str, ordinals: pa.Array) -> pa.StructArray:

@@ -234,7 +234,12 @@ def read_options(given: Mapping[str, str], uses: Collection[Use], *, by_path: bo
             shown, option = _KNOWN[name]
             value = _value(option, shown, text)
             if option.uses & set(uses):
-                found[option.name.lower()] = value
+                if found.setdefault(option.name.lower(), value) != value:
+                    raise _bad(
+                        shown,
+                        f"{' and '.join((option.name, *option.aliases))} are one option, and have different values.",
+                        "Give one of them.",
+                    )
             elif value is not False:
                 raise _misplaced(option, shown, uses)
         elif name in _SPARK or name.startswith(("__", PREFIX)):

@@ -13,6 +13,8 @@ def tamis_catalog(bridge: Bridge, names: tuple[str, ...]) -> tuple[Any, tuple[st
     catalog = bridge.registered_catalog(names[0]) if len(names) > 1 else None
     if catalog is None:
         manager = session._jsparkSession.sessionState().catalogManager()
+        if len(names) > 1 and (manager.isCatalogRegistered(names[0]) or "/" in names[-1]):
+            return None  # a table of another catalog, or a path: format.`/folder`
         catalog = bridge.registered_catalog(str(manager.currentCatalog().name()))
         inside = names if len(names) > 1 else (*bridge.texts(manager.currentNamespace()), *names)
     else:

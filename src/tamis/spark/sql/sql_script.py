@@ -12,7 +12,7 @@ from pyspark.errors import ParseException
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge_of
 from tamis.spark.sql.statement_splitting import split_at_semicolons
 
-_COMPOUND = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*BEGIN\b", re.IGNORECASE | re.DOTALL)
+_COMPOUND = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*+\*/)*+BEGIN\b", re.IGNORECASE)
 
 
 def split_statements(spark: Any, text: str) -> list[str]:

@@ -206,8 +206,7 @@ def _optimize(catalog: Any, _: Namespace, words: Words) -> CallPlan:
     if words.skip("WHERE"):
         given["filter"] = condition(words.until("ZORDER", "BY"), catalog.bridge.active_session().conf)
     if words.skip("ZORDER", "BY"):
-        listed = words.rest().strip().rstrip(";").strip()
-        words.until(";")
+        listed = words.until(";")
         given |= {"cluster_by": listed.removeprefix("(").removesuffix(")"), "curve": "zorder"}
     return "compact", given
 

@@ -32,11 +32,12 @@ class TableChanges:
         """The function of this name that was there before; None if there was none."""
 
     def apply(self, expressions: Any) -> Any:
-        given = [_value(expressions.apply(at)) for at in range(expressions.length())]
-        names = table_name(given[0]) if given and isinstance(given[0], str) else ()
+        arguments = [expressions.apply(at) for at in range(expressions.length())]
+        names = _table_names(arguments)
         found = tamis_catalog(self._bridge, names) if names else None
         if found is None and self._before is not None:
             return self._before.apply(expressions)
+        given = [_value(argument) for argument in arguments]
         if found is None or not 2 <= len(given) <= 4:
             raise _bad(f"{NAME}({', '.join(map(repr, given))}) does not name a Tamis table and a first version.")
         catalog, inside = found
@@ -62,6 +63,15 @@ def _options(bounds: Sequence[Any]) -> dict[str, str]:
     if len(bounds) > 2 and bounds[2] is not None:
         options["keyColumns"] = str(bounds[2])
     return options
+
+
+def _table_names(arguments: Sequence[Any]) -> tuple[str, ...]:
+    """Return the parts of the name in the first argument; none if it is no constant text."""
+    try:
+        first = _value(arguments[0]) if arguments else None
+    except InvalidInput:
+        return ()
+    return table_name(first) if isinstance(first, str) else ()
 
 
 def _value(expression: Any) -> Any:

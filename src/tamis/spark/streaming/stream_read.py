@@ -127,7 +127,8 @@ class MicroBatchStream:
         limits = self._owner.cls(STREAM + "ReadLimit")
         if self._max_parts is None and self._max_bytes is None:
             return limits.allAvailable()
-        return limits.maxFiles(_MOST_FILES if self._max_parts is None else self._max_parts)
+        most = _MOST_FILES if self._max_parts is None else self._max_parts
+        return limits.maxFiles(min(most, _MOST_FILES))  # a Java int; what is read is limited by ``_max_parts``
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._until = self._follower.end()

@@ -120,7 +120,7 @@ class Landing:
         """Return ``call()``; raise ``COMMIT_UNKNOWN`` if it fails while a commit's outcome is unknown."""
         try:
             return call()
-        except StoreUnavailable as error:
+        except (StoreUnavailable, CorruptData) as error:
             if self._open is None:
                 raise
             raise self._unknown() from error
@@ -133,6 +133,10 @@ class Landing:
         except StoreUnavailable as error:
             self._open = error
             raise self._unknown() from error
+        except CorruptData as error:
+            if self._open is None:
+                raise
+            raise self._unknown() from error  # the write may land yet
 
     def _unknown(self) -> StoreUnavailable:
         said = f": {self._open.message}" if self._open else "."

@@ -42,10 +42,11 @@ def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snaps
             _check_removed(store, proposal, base, theirs)
 
 
-def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
+def check_vacuum(store: Store, proposal: Proposal, theirs: Commit, segment_id: str | None) -> None:
     """Raise ``Conflict`` if ``theirs`` is a vacuum that may have removed a file of the proposal.
 
-    That is a file of the table or of an index that the proposal adds or restores.
+    That is a file of the table or of an index that the proposal adds or restores, or the manifest of its segment
+    ``segment_id``, which may be written by an older clock than the parts.
     """
     if theirs.vacuum is None:
         return
@@ -53,7 +54,8 @@ def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
     if proposal.restores is not None and proposal.restores < version:
         raise _conflict("VACUUMED", theirs, f"let go of version {proposal.restores}")
     parts = [part for table in proposal.add for part in table["part_id"].to_pylist()]
-    if any(made_micros(part) <= micros for part in (*parts, *ids_in(paths_in(store, proposal.add_index)))):
+    ids = (*parts, *([] if segment_id is None else [segment_id]))
+    if any(made_micros(part) <= micros for part in (*ids, *ids_in(paths_in(store, proposal.add_index)))):
         raise _conflict(
             "VACUUMED",
             theirs,

@@ -130,7 +130,8 @@ class _Transaction:
                 return Snapshot.at(self._store, theirs)
             if theirs.version == proposal.read_version + 1 and not self._follows_base(theirs):
                 raise replaced_conflict(self._store)
-            check_vacuum(self._store, proposal, theirs)
+            segment_id = None if self._segment is None else self._segment.segment_id
+            check_vacuum(self._store, proposal, theirs, segment_id)
             if theirs.vacuum is not None:
                 self._deletions = None  # written before it, and named by nobody: they may be gone
             if not proposal.rests_on_nothing:

@@ -22,7 +22,7 @@ _GROUP = pa.schema(
 
 
 def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    names = [name.strip() for name in (arguments["cluster_by"] or "").split(",") if name.strip()]
+    names = split_list(arguments["cluster_by"] or "")
     found = named_table(catalog, arguments).compact(
         row_filter(arguments),
         max_bytes=arguments["max_bytes"],
@@ -60,7 +60,7 @@ def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
             name="retention",
             remedy="Give retention or retention_hours.",
         )
-    keep = timedelta(hours=hours) if hours is not None else timedelta(days=7) if retention is None else retention
+    keep = f"{hours:f}h" if hours is not None else timedelta(days=7) if retention is None else retention
     found = named_table(catalog, arguments).vacuum(
         keep, dry_run=arguments["dry_run"], below_retention=arguments["below_retention"]
     )
