@@ -13,7 +13,7 @@ from tamis.core.expr import Column, short_circuit
 from tamis.core.expr.dictionary_values import evaluated_by_dictionary
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import Spec
-from tamis.engine.part_reader.lazy_choice import Gate
+from tamis.engine.part_reader.lazy_choice import LazyChoice
 from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.scan import scan_execution
 from tamis.engine.scan.parallel_reader import ReadAhead
@@ -113,18 +113,18 @@ def _watch_writes() -> None:
         setattr(module, "write_without_byte_limit", counted)  # noqa: B010
 
 
-def _watch_gates() -> None:
+def _watch_lazy_choices() -> None:
     """Count parts that begin eagerly because of what earlier ones showed."""
-    is_lazy = Gate.lazy
+    prefers_lazy = LazyChoice.prefers_lazy
 
-    def chosen(gate: Gate, chunk: Any) -> bool:
-        found = is_lazy(gate, chunk)
+    def chosen(choice: LazyChoice, chunk: Any) -> bool:
+        found = prefers_lazy(choice, chunk)
         _placed[BEGUN_EAGERLY] += (
-            not found and gate._survived is None and gate.needs_decoded_share and gate._scattering.is_everywhere
+            not found and choice._observed_share is None and choice.needs_decoded_share and choice._scattering.is_everywhere
         )
         return found
 
-    setattr(Gate, "lazy", chosen)  # noqa: B010
+    setattr(LazyChoice, "prefers_lazy", chosen)  # noqa: B010
 
 
 def watch() -> None:
@@ -153,7 +153,7 @@ def watch() -> None:
         return found
 
     setattr(Interpreter, "place", place)  # noqa: B010
-    _watch_gates()
+    _watch_lazy_choices()
     _watch_writes()
     of_stripes = ExcerptReader.read
 

@@ -170,9 +170,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "engine/part_reader/lazy_reader.py",
-        ("deleted rows of whole blocks come back", "self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False)", "self._read(self._columns.ask(wanted), chunk, None, leaders=False)"),
+        ("deleted rows of whole blocks come back", "self._read_pieces(ids, chunk, self._live.ordinals_to_visit(chunk), leaders=False)", "self._read_pieces(ids, chunk, None, leaders=False)"),
         ("followers start anew with each piece", "            done += size\n", "            done += 0\n"),
-        ("waiting survivors are dropped", "                yield from self._followed(waiting, starts)\n                waiting, size = [], 0", "                waiting, size = [], 0"),
+        ("waiting survivors are dropped", "                yield from self._fetch_followers(waiting, starts)\n                waiting, size = [], 0", "                waiting, size = [], 0"),
         ("sure blocks are those that may match", "return decision.none, decision.all & ~decision.none", "return decision.none, ~decision.none"),
     ),
     *_mutants(
@@ -182,8 +182,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "engine/part_reader/live_rows.py",
-        ("deleted rows are candidates", "np.setdiff1d(chosen, self._gone, assume_unique=True) if len(self._gone) else chosen", "chosen"),
-        ("a block that lost one row is empty", "(self._lost > 0) & (self._lost == np.diff(self._starts))", "(self._lost > 0)"),
+        ("deleted rows are candidates", "np.setdiff1d(chosen, self._deleted, assume_unique=True) if len(self._deleted) else chosen", "chosen"),
+        ("a block that lost one row is empty", "(lost > 0) & (lost == rows)", "(lost > 0)"),
         ("candidates lose their last", "self._chosen[cuts[b] : cuts[b + 1]]", "self._chosen[cuts[b] : cuts[b + 1] - 1]"),
         ("a metadata count forgets deletes", "        live = ref.live_rows\n", "        live = ref.rows\n"),
     ),

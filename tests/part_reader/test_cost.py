@@ -12,7 +12,7 @@ from tamis.core.expr import Expr, Opaque, conjuncts_of, parse_predicate
 from tamis.core.types import BOOLEAN, LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
-from tamis.engine.part_reader.lazy_choice import Gate, ScanScattering
+from tamis.engine.part_reader.lazy_choice import LazyChoice, ScanScattering
 from tamis.errors import InvalidInput
 from tamis.storage.files.protocol import PartRef
 from tamis.storage.object_store import open_store
@@ -108,49 +108,49 @@ def test_the_gate_is_eager_where_leaders_are_most_of_the_bytes() -> None:
     assert c.blocks_lazy == 0
 
 
-def test_the_gate_believes_what_it_saw_more_than_what_it_guessed() -> None:
-    gate = Gate("auto", PART, [1], [2, 3, 4])
-    gate.likely = np.array([0.6, 0.6, 0.06, 0.6])
-    assert not gate.lazy([0])
-    gate.saw([0], 0, 10, 0.0)  # an outlier had stretched the bounds
-    assert gate.lazy([1])
-    gate.saw([1], 5, 10, 0.5)
-    assert not gate.lazy([3])
-    assert gate.lazy([2])
+def test_the_choice_trusts_observed_shares_more_than_estimates() -> None:
+    choice = LazyChoice("auto", PART, [1], [2, 3, 4])
+    choice.expected_shares = np.array([0.6, 0.6, 0.06, 0.6])
+    assert not choice.prefers_lazy([0])
+    choice.record_survivors([0], 0, 10, 0.0)  # an outlier had stretched the bounds
+    assert choice.prefers_lazy([1])
+    choice.record_survivors([1], 5, 10, 0.5)
+    assert not choice.prefers_lazy([3])
+    assert choice.prefers_lazy([2])
 
 
 def test_the_gate_turns_lazy_again_when_survivors_lie_together() -> None:
-    gate = Gate("auto", PART, [1], [2, 3, 4])
-    assert gate.lazy([0])
-    gate.saw([0], 1, 10, 1.0)
-    assert not gate.lazy([1])
-    gate.saw([1], 1, 10, 0.2)
-    assert gate.lazy([2])
+    choice = LazyChoice("auto", PART, [1], [2, 3, 4])
+    assert choice.prefers_lazy([0])
+    choice.record_survivors([0], 1, 10, 1.0)
+    assert not choice.prefers_lazy([1])
+    choice.record_survivors([1], 1, 10, 0.2)
+    assert choice.prefers_lazy([2])
 
 
 def test_parts_begin_eagerly_while_all_chunks_of_their_scan_were_scattered() -> None:
     scattering = ScanScattering()
-    first, second = (Gate("auto", PART, [1], [2, 3, 4], scattering) for _ in range(2))
-    assert first.lazy([0])
-    assert second.lazy([0])
-    first.saw([0], 1, 10, 1.0)
-    third = Gate("auto", PART, [1], [2, 3, 4], scattering)
-    assert not third.lazy([0])
-    assert Gate("on", PART, [1], [2, 3, 4], scattering).lazy([0])
-    third.saw([0], 1, 10, 0.2)
-    assert third.lazy([1])
-    assert Gate("auto", PART, [1], [2, 3, 4], scattering).lazy([0])
-    first.saw([1], 1, 10, 1.0)
-    assert Gate("auto", PART, [1], [2, 3, 4], scattering).lazy([0])
+    first, second = (LazyChoice("auto", PART, [1], [2, 3, 4], scattering) for _ in range(2))
+    assert first.prefers_lazy([0])
+    assert second.prefers_lazy([0])
+    first.record_survivors([0], 1, 10, 1.0)
+    third = LazyChoice("auto", PART, [1], [2, 3, 4], scattering)
+    assert not third.prefers_lazy([0])
+    assert LazyChoice("on", PART, [1], [2, 3, 4], scattering).prefers_lazy([0])
+    third.record_survivors([0], 1, 10, 0.2)
+    assert third.prefers_lazy([1])
+    assert LazyChoice("auto", PART, [1], [2, 3, 4], scattering).prefers_lazy([0])
+    first.record_survivors([1], 1, 10, 1.0)
+    assert LazyChoice("auto", PART, [1], [2, 3, 4], scattering).prefers_lazy([0])
 
 
 def test_chunks_that_are_always_read_whole_say_nothing_about_a_scan() -> None:
     scattering = ScanScattering()
-    Gate("auto", PART, [1], [2, 3, 4], scattering).saw([0], 1, 10, 1.0)
-    Gate("auto", PART, [1], [2, 3, 4], scattering).saw([0], 1, 10, None)
-    Gate("auto", PART, [1], [], scattering).saw([0], 1, 10, 0.0)
-    Gate("off", PART, [1], [2, 3, 4], scattering).saw([0], 1, 10, 0.0)
-    assert not Gate("auto", PART, [1], [2, 3, 4], scattering).lazy([0])
+    LazyChoice("auto", PART, [1], [2, 3, 4], scattering).record_survivors([0], 1, 10, 1.0)
+    LazyChoice("auto", PART, [1], [2, 3, 4], scattering).record_survivors([0], 1, 10, None)
+    LazyChoice("auto", PART, [1], [], scattering).record_survivors([0], 1, 10, 0.0)
+    LazyChoice("off", PART, [1], [2, 3, 4], scattering).record_survivors([0], 1, 10, 0.0)
+    assert not LazyChoice("auto", PART, [1], [2, 3, 4], scattering).prefers_lazy([0])
 
 
 @pytest.mark.parametrize(("text", "lazy"), [(f"r < {2**37}", 3), (f"r < {2**40} AND n % {SIZE} < {SIZE // 8}", BLOCKS)])
@@ -163,23 +163,23 @@ def test_a_later_part_of_a_scan_costs_what_the_first_ones_showed(text: str, lazy
 
 
 def test_scattering_is_observed_only_where_lazy_reading_might_pay() -> None:
-    assert Gate("auto", PART, [1], [2, 3, 4]).needs_decoded_share
-    assert not Gate("auto", PART, [1], []).needs_decoded_share
-    assert not Gate("off", PART, [1], [2, 3, 4]).needs_decoded_share
-    assert [Gate.is_dense(kept, 10) for kept in (0, 1, 9)] == [False, False, True]
+    assert LazyChoice("auto", PART, [1], [2, 3, 4]).needs_decoded_share
+    assert not LazyChoice("auto", PART, [1], []).needs_decoded_share
+    assert not LazyChoice("off", PART, [1], [2, 3, 4]).needs_decoded_share
+    assert [LazyChoice.is_dense(kept, 10) for kept in (0, 1, 9)] == [False, False, True]
 
 
 def test_dense_pieces_of_a_chunk_count_as_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of a chunk that is read eagerly: blocks of 30 % and of 10 % of scattered survivors."""
     shares: list[float] = []
-    original = Gate.saw
+    original = LazyChoice.record_survivors
 
-    def saw(gate: Gate, chunk: Any, kept: int, rows: int, decoded: float) -> None:
+    def record_survivors(choice: LazyChoice, chunk: Any, kept: int, rows: int, decoded: float) -> None:
         shares.append(decoded)
-        original(gate, chunk, kept, rows, decoded)
+        original(choice, chunk, kept, rows, decoded)
 
-    monkeypatch.setattr(Gate, "saw", saw)
-    monkeypatch.setattr(Gate, "lazy", lambda *_: False)
+    monkeypatch.setattr(LazyChoice, "record_survivors", record_survivors)
+    monkeypatch.setattr(LazyChoice, "prefers_lazy", lambda *_: False)
     run(f"r % 10 < CASE WHEN n < {5 * SIZE} THEN 3 ELSE 1 END", lazy="auto")
     assert len(shares) > 1
     assert min(shares) == 1.0

@@ -15,7 +15,7 @@ from tamis.core.expr.json_codec import variant_bytes, variant_columns
 from tamis.core.expr.json_codec.variant_encoding import encode_variant
 from tamis.core.types import LONG, STRING, VARIANT, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
-from tamis.engine.part_reader.leaf_filter import through_leaves
+from tamis.engine.part_reader.leaf_filter import rewrite_to_leaves
 from tamis.engine.part_writer.document_shredding import Shredder
 from tamis.errors import InvalidInput
 from tamis.storage.files.parquet import parquet_part
@@ -146,7 +146,7 @@ def test_a_document_that_is_needed_anyway_is_read_alone() -> None:
     def asked(text: str) -> set[int]:
         return {
             ids[0]
-            for c in through_leaves(conjuncts_of(parse_predicate(text, SCHEMA)), leaves)
+            for c in rewrite_to_leaves(conjuncts_of(parse_predicate(text, SCHEMA)), leaves)
             for ids in column_paths(c)
         }
 

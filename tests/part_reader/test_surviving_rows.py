@@ -31,7 +31,7 @@ def test_survivors_are_the_rows_that_are_kept(keep: list[bool], cut: int) -> Non
     chosen = np.arange(cut, 9)
     for held in (chosen, [(cut, 9)], [(cut, 9), (9, 9)]):
         assert some.positions(Piece(0, held, NINE_ROWS.slice(cut))).tolist() == rows
-    found = some.of_columns({i: a.slice(cut) for i, a in VALUES.items()})
+    found = some.filter_columns({i: a.slice(cut) for i, a in VALUES.items()})
     assert {i: a.to_pylist() for i, a in found.items()} == {
         i: [a[at].as_py() for at in rows] for i, a in VALUES.items()
     }
@@ -53,5 +53,5 @@ def test_positions_of_rows_in_runs_are_those_of_the_rows(gaps: list[tuple[int, i
 @pytest.mark.parametrize("count", [0, 1, 5, 8, 9])
 def test_few_are_taken_by_index_and_many_by_mask(count: int) -> None:
     keep = np.arange(9) < count
-    assert Survivors(keep).of_columns(VALUES)[1].to_pylist() == VALUES[1].to_pylist()[:count]
-    assert Survivors(keep).of_columns({}) == {}
+    assert Survivors(keep).filter_columns(VALUES)[1].to_pylist() == VALUES[1].to_pylist()[:count]
+    assert Survivors(keep).filter_columns({}) == {}

@@ -2,7 +2,7 @@
 
 from tamis.core.pruning.selectivity import expected_share
 from tamis.engine.part_reader.evidence_cache import block_evidence, evidence_of, page_evidence
-from tamis.engine.part_reader.filter_failure import failure_error, only_spark_knows
+from tamis.engine.part_reader.filter_failure import failure_error, is_left_to_spark
 from tamis.engine.part_reader.filter_order import can_fail
 from tamis.engine.part_reader.lazy_choice import MOST_ROWS, ScanScattering
 from tamis.engine.part_reader.lazy_reader import evaluates_all, read_part, runnable_conjuncts
@@ -20,7 +20,7 @@ __all__ = [
     "evidence_of",
     "expected_share",
     "failure_error",
-    "only_spark_knows",
+    "is_left_to_spark",
     "page_evidence",
     "read_part",
     "runnable_conjuncts",

@@ -60,7 +60,7 @@ def failure_error(
     )
 
 
-def only_spark_knows(message: str) -> bool:
+def is_left_to_spark(message: str) -> bool:
     """Whether the message of a ``FILTER_FAILED`` names a row that only Spark can test. Spark need not fail on it."""
     return any(text in message for text in _SPARK_ONLY)
 

@@ -46,10 +46,10 @@ class ScanScattering:
             self._clustered = True
 
 
-class Gate:
-    """Decides between lazy and eager: ``mode`` ``on`` and ``off`` are fixed, ``auto`` adapts to estimates.
+class LazyChoice:
+    """The choice between lazy and eager per chunk: ``mode`` ``on`` and ``off`` are fixed, ``auto`` adapts.
 
-    ``scattering`` is what other parts of the scan showed. It decides about the first chunk.
+    ``scattering`` holds the observations of the scan's other parts. It decides about the first chunk.
     """
 
     def __init__(
@@ -63,59 +63,63 @@ class Gate:
         blocks = range(min(_SAMPLE, len(part.block_rows)))
         leading, following = part.cost(leaders, blocks), part.cost(followers, blocks)
         self.leader_share = leading / max(leading + following, 1)
-        self.likely: Shares | None = None
-        """The estimated share of surviving rows per block; None: unknown."""
+        self.expected_shares: Shares | None = None
+        """The share of surviving rows per block, estimated from statistics; None: unknown."""
         self._mode = mode
-        self._survived: float | None = None
-        self._guessed = 0.0
+        self._observed_share: float | None = None
+        self._estimated_share = 0.0
         self._scattering = scattering or ScanScattering()
-        self._decoded = 1.0 if self._scattering.is_everywhere else 0.0
+        self._decoded_share = 1.0 if self._scattering.is_everywhere else 0.0
 
     @property
-    def curious(self) -> bool:
-        """Whether survival is still unknown, so that a single block should be read first."""
+    def needs_probe(self) -> bool:
+        """Whether the share of survivors is unknown, so that a single block should be read first."""
         return (
-            self._mode == "auto" and self.likely is None and self._survived is None and self.leader_share < MOST_BYTES
+            self._mode == "auto"
+            and self.expected_shares is None
+            and self._observed_share is None
+            and self.leader_share < MOST_BYTES
         )
 
     @property
     def needs_decoded_share(self) -> bool:
-        """Whether later chunks are chosen by what a lazy read would decode."""
+        """Whether the choice for later chunks depends on the share of rows that a lazy read decodes."""
         return self._mode == "auto" and self.leader_share < MOST_BYTES
 
     @staticmethod
     def is_dense(kept: int, rows: int) -> bool:
-        """Whether so many of ``rows`` rows survive that they are taken to lie on all pages."""
+        """Whether so many of ``rows`` rows survive that survivors are assumed on every page."""
         return kept >= MOST_ROWS * rows
 
     @property
-    def sparse(self) -> bool:
+    def is_sparse(self) -> bool:
         """Whether almost no row of the last chunk survived."""
-        return self._survived is not None and self._survived < SPARSE
+        return self._observed_share is not None and self._observed_share < SPARSE
 
-    def lazy(self, chunk: Sequence[int]) -> bool:
-        """Whether to read these blocks leaders first."""
+    def prefers_lazy(self, chunk: Sequence[int]) -> bool:
+        """Whether to read the leaders of these blocks first, and followers for the survivors only."""
         if self._mode != "auto":
             return self._mode == "on"
-        if self.leader_share >= MOST_BYTES or self._decoded >= EAGER_DECODED_SHARE:
+        if self.leader_share >= MOST_BYTES or self._decoded_share >= EAGER_DECODED_SHARE:
             return False
-        return self._expected(chunk) < MOST_ROWS
+        return self._expected_share(chunk) < MOST_ROWS
 
-    def saw(self, chunk: Sequence[int], kept: int, rows: int, decoded: float | None) -> None:
+    def record_survivors(self, chunk: Sequence[int], kept: int, rows: int, decoded: float | None) -> None:
         """Record that ``kept`` of the ``rows`` of these blocks survived.
 
         ``decoded`` is the share of the followers' rows that a lazy read decodes for them; None if an index chose
         the rows.
         """
-        self._survived, self._guessed, self._decoded = kept / max(rows, 1), self._guess(chunk), decoded or 0.0
+        self._observed_share, self._estimated_share = kept / max(rows, 1), self._estimate_share(chunk)
+        self._decoded_share = decoded or 0.0
         if decoded is not None and self.needs_decoded_share:
             self._scattering.add(decoded)
 
-    def _expected(self, chunk: Sequence[int]) -> float:
-        guess = self._guess(chunk)
-        if self._survived is None or not self._guessed:
-            return guess if self._survived is None else self._survived
-        return self._survived * guess / self._guessed
+    def _expected_share(self, chunk: Sequence[int]) -> float:
+        estimate = self._estimate_share(chunk)
+        if self._observed_share is None or not self._estimated_share:
+            return estimate if self._observed_share is None else self._observed_share
+        return self._observed_share * estimate / self._estimated_share
 
-    def _guess(self, chunk: Sequence[int]) -> float:
-        return 0.0 if self.likely is None else float(self.likely[list(chunk)].mean())
+    def _estimate_share(self, chunk: Sequence[int]) -> float:
+        return 0.0 if self.expected_shares is None else float(self.expected_shares[list(chunk)].mean())

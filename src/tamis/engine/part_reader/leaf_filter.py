@@ -18,17 +18,17 @@ _FUNCTION = {VARIANT: "variant_get", STRING: "get_json_object"}
 _Keys = Mapping[tuple[tuple[int, ...], str, str], Leaf]
 
 
-def through_leaves(conjuncts: Sequence[Expr], leaves: Sequence[Leaf]) -> tuple[Expr, ...]:
+def rewrite_to_leaves(conjuncts: Sequence[Expr], leaves: Sequence[Leaf]) -> tuple[Expr, ...]:
     """Return the conjuncts reading leaves, except those of documents that some conjunct needs whole."""
     if not leaves:
         return tuple(conjuncts)
     keys: _Keys = {((leaf.column,), leaf.path, _FUNCTION[leaf.field.type]): leaf for leaf in leaves}
-    everywhere = [_asking(c, keys) for c in conjuncts]
+    everywhere = [_rewrite(c, keys) for c in conjuncts]
     needed = {node.ids[0] for c in everywhere for node in c.walk() if isinstance(node, Column)}
-    return tuple(_asking(c, {key: leaf for key, leaf in keys.items() if leaf.column not in needed}) for c in conjuncts)
+    return tuple(_rewrite(c, {key: leaf for key, leaf in keys.items() if leaf.column not in needed}) for c in conjuncts)
 
 
-def _asking(expr: Expr, keys: _Keys) -> Expr:
+def _rewrite(expr: Expr, keys: _Keys) -> Expr:
     asked = asked_path(expr)
     leaf = None if asked is None else keys.get((asked[0], asked[1], asked[3]))
     if (
@@ -38,4 +38,4 @@ def _asking(expr: Expr, keys: _Keys) -> Expr:
     ):
         held = Column(leaf.field.type, (leaf.field.id,), leaf.field.name)
         return replace(expr, args=(held, Literal(STRING, "$"))) if leaf.field.type == VARIANT else held
-    return replace(expr, args=tuple(_asking(a, keys) for a in expr.args)) if isinstance(expr, Call) else expr
+    return replace(expr, args=tuple(_rewrite(a, keys) for a in expr.args)) if isinstance(expr, Call) else expr

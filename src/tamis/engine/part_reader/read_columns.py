@@ -39,11 +39,11 @@ class Columns:
     whole: tuple[Field, ...]
     """All columns, without duplicates."""
 
-    def ask(self, wanted: Sequence[Field]) -> list[int]:
+    def file_column_ids(self, wanted: Sequence[Field]) -> list[int]:
         """Return the file column ids needed to produce these fields."""
-        return [i for f in wanted for i in _ask(f, self.part)]
+        return [i for f in wanted for i in _file_column_ids(f, self.part)]
 
-    def typed(self, wanted: Sequence[Field], batch: pa.RecordBatch) -> dict[int, pa.Array]:
+    def convert_columns(self, wanted: Sequence[Field], batch: pa.RecordBatch) -> dict[int, pa.Array]:
         """Convert a piece's columns to the reader's types; missing ones get NULL or the initial default.
 
         CHAR values are padded to the reader's length: another writer may not have padded them. STRING columns keep
@@ -52,20 +52,20 @@ class Columns:
         names = Names(self.part)
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         return {
-            f.id: _typed(found[str(f.id)], f, names) if str(f.id) in found else missing_column(f, len(batch))
+            f.id: _convert_column(found[str(f.id)], f, names) if str(f.id) in found else missing_column(f, len(batch))
             for f in wanted
         }
 
-    def joined(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:
+    def merge_followers(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:
         """Merge both, zipping a struct whose fields are split between them."""
         both = {
-            f.id: _zipped(f, leaders[f.id], followers[f.id])
+            f.id: _zip_structs(f, leaders[f.id], followers[f.id])
             for f in self.whole
             if f.id in leaders and f.id in followers
         }
         return {**leaders, **followers, **both}
 
-    def shaped(self, arrays: Arrays, schema: pa.Schema, length: int, *, dictionaries: bool) -> pa.RecordBatch:
+    def build_output(self, arrays: Arrays, schema: pa.Schema, length: int, *, dictionaries: bool) -> pa.RecordBatch:
         """Build the output batch, with leaders pruned to the selected fields.
 
         With ``dictionaries``, its columns keep theirs, and its schema says so.
@@ -95,14 +95,14 @@ def split_columns(
             if isinstance(node, Column):
                 paths.setdefault(node.ids[0], []).append(node)
     selected = {f.id: f for f in output}
-    needed = tuple(_leader(selected.get(top), _full(nodes[0], known), nodes) for top, nodes in paths.items())
+    needed = tuple(_leader(selected.get(top), _full_column(nodes[0], known), nodes) for top, nodes in paths.items())
     others = tuple(f for f in output if f.id not in paths)
     leaders: list[Field] = []
     beside: list[Field] = []
     for f in needed:
         first = _prune(f, {node.ids for node in paths[f.id]})
-        rest = _without(f, first)
-        if rest is not None and apart(_ask(first, part), _ask(rest, part)):
+        rest = _remaining_fields(f, first)
+        if rest is not None and apart(_file_column_ids(first, part), _file_column_ids(rest, part)):
             leaders.append(first)
             beside.append(rest)
         else:
@@ -110,7 +110,7 @@ def split_columns(
     return Columns(part, output, tuple(leaders), (*beside, *others), (*needed, *others))
 
 
-def _typed(array: pa.Array, field: Field, names: Names) -> pa.Array:
+def _convert_column(array: pa.Array, field: Field, names: Names) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         if field.type == STRING:
             return array
@@ -127,16 +127,16 @@ def _typed(array: pa.Array, field: Field, names: Names) -> pa.Array:
 
 def _leader(selected: Field | None, full: Field, nodes: list[Column]) -> Field:
     """Return as much of a column as filter and output need."""
-    needed = [node.ids for node in nodes if selected is None or not _has(selected, node.ids)]
+    needed = [node.ids for node in nodes if selected is None or not _contains_path(selected, node.ids)]
     if not full.type.children:
         return selected or replace(full, type=nodes[0].type)
     chosen = _prune(full, set(needed)) if needed else None
     if selected is None or chosen is None:
         return selected or chosen or full
-    return _both(selected, chosen)
+    return _union_fields(selected, chosen)
 
 
-def _full(node: Column, known: Mapping[int, Schema]) -> Field:
+def _full_column(node: Column, known: Mapping[int, Schema]) -> Field:
     """Return the top-level column from the newest schema that has it, else derived from the filter."""
     for schema_id in sorted(known, reverse=True):
         if known[schema_id].paths.get(node.ids[-1]) == node.ids:
@@ -147,11 +147,11 @@ def _full(node: Column, known: Mapping[int, Schema]) -> Field:
     return field
 
 
-def _has(field: Field, ids: tuple[int, ...]) -> bool:
+def _contains_path(field: Field, ids: tuple[int, ...]) -> bool:
     """Whether ``field`` contains the column at the end of this id path, whole."""
     if field.id != ids[0]:
         return False
-    return len(ids) == 1 or any(_has(child, ids[1:]) for child in field.type.children)
+    return len(ids) == 1 or any(_contains_path(child, ids[1:]) for child in field.type.children)
 
 
 def _prune(field: Field, paths: set[tuple[int, ...]]) -> Field:
@@ -163,26 +163,26 @@ def _prune(field: Field, paths: set[tuple[int, ...]]) -> Field:
     return replace(field, type=Struct(kept))
 
 
-def _both(first: Field, second: Field) -> Field:
+def _union_fields(first: Field, second: Field) -> Field:
     """Return a field with the struct fields of both."""
     if not (isinstance(first.type, Struct) and isinstance(second.type, Struct)):
         return first
     others = {f.id: f for f in second.type.fields}
-    merged = [_both(f, others.pop(f.id)) if f.id in others else f for f in first.type.fields]
+    merged = [_union_fields(f, others.pop(f.id)) if f.id in others else f for f in first.type.fields]
     return replace(first, type=Struct((*merged, *others.values())))
 
 
-def _without(field: Field, taken: Field) -> Field | None:
+def _remaining_fields(field: Field, taken: Field) -> Field | None:
     """Return ``field`` without the leaves of ``taken``; None if nothing is left or it cannot be split."""
     if not (isinstance(field.type, Struct) and isinstance(taken.type, Struct)):
         return None
     others = {f.id: f for f in taken.type.fields}
-    left = [f if f.id not in others else _without(f, others[f.id]) for f in field.type.fields]
+    left = [f if f.id not in others else _remaining_fields(f, others[f.id]) for f in field.type.fields]
     kept = tuple(f for f in left if f is not None)
     return replace(field, type=Struct(kept)) if kept else None
 
 
-def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
+def _zip_structs(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
     """Zip two row-aligned arrays of the struct ``field`` that have different fields each."""
     assert isinstance(field.type, Struct)
     children = []
@@ -190,16 +190,16 @@ def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
     for f in field.type.fields:
         # A child is raw: it ignores its parent's NULLs, but is sliced like it.
         there = [array.field(at) for array, index in sides if (at := index.at_id(f.id)) is not None]
-        children.append(there[0] if len(there) == 1 else _zipped(f, *there))
+        children.append(there[0] if len(there) == 1 else _zip_structs(f, *there))
     mask = first.is_null() if first.null_count else None
     return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in field.type.fields], mask=mask)
 
 
-def _ask(field: Field, part: Schema) -> list[int]:
+def _file_column_ids(field: Field, part: Schema) -> list[int]:
     if field.id not in part.by_id:
         return []
     if isinstance(field.type, Struct | Array):
-        below = [i for child in field.type.children for i in _ask(child, part)]
+        below = [i for child in field.type.children for i in _file_column_ids(child, part)]
         return below or [_some_leaf(part.by_id[field.id])]
     return [field.id]
 

@@ -62,16 +62,16 @@ class Meter:
             self._counters.rows_leader += rows
             self._counters.seconds_filter += world().monotonic() - start
 
-    def planned(self, blocks: int, skipped: int, by_index: int = 0) -> None:
+    def record_plan(self, blocks: int, skipped: int, by_index: int = 0) -> None:
         self._counters.blocks_total += blocks
         self._counters.blocks_skipped_stats += skipped
         self._counters.blocks_skipped_index += by_index
 
-    def blocks(self, *, read: int, lazy: int = 0, eager: int = 0, skipped_filter: int = 0) -> None:
+    def record_blocks(self, *, read: int, lazy: int = 0, eager: int = 0, skipped_filter: int = 0) -> None:
         self._counters.blocks_read += read
         self._counters.blocks_lazy += lazy
         self._counters.blocks_eager += eager
         self._counters.blocks_skipped_filter += skipped_filter
 
-    def matched(self, rows: int) -> None:
+    def record_matches(self, rows: int) -> None:
         self._counters.rows_matched += rows

@@ -36,7 +36,7 @@ class Survivors:
         """Return their positions within the part; ``piece`` holds the rows that were filtered."""
         return piece.positions if self._all else piece.positions_of(self._indices)
 
-    def of_columns(self, arrays: Mapping[int, pa.Array]) -> dict[int, pa.Array]:
+    def filter_columns(self, arrays: Mapping[int, pa.Array]) -> dict[int, pa.Array]:
         """Return their values, by index or by mask, whichever is cheaper."""
         if self._all or not arrays:
             return dict(arrays)

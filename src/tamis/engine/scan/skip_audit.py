@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.engine.part_reader import ReadCounters, ReadSpec, evaluates_all, only_spark_knows, read_part
+from tamis.engine.part_reader import ReadCounters, ReadSpec, evaluates_all, is_left_to_spark, read_part
 from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, TamisError
 from tamis.storage.files import PartRef
 from tamis.world import world
@@ -82,7 +82,7 @@ def read_audited(
         finally:
             counters.merge(cost if proof is not Proof.NONE else cost.without_blocks())
     except InvalidInput as error:
-        if proof is Proof.NONE and only_spark_knows(str(error)):
+        if proof is Proof.NONE and is_left_to_spark(str(error)):
             if not rows:
                 _log_unchecked(ref, error)
                 return
@@ -134,7 +134,7 @@ def _compare(
 
 def _is_unknown(ref: PartRef, *found: int | str) -> bool:
     """Whether one of the numbers of rows is not known, because only Spark can test a row. Logs that."""
-    unknown = next((one for one in found if isinstance(one, str) and only_spark_knows(one)), None)
+    unknown = next((one for one in found if isinstance(one, str) and is_left_to_spark(one)), None)
     if unknown is not None:
         _log_unchecked(ref, unknown)
     return unknown is not None
