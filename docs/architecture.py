@@ -35,7 +35,7 @@ STEPS = {
     "engine.scan.funnel.run_funnel": "ask which segments, then which parts, may hold a match",
     "core.pruning.decide.decide": "interpret the filter over statistics",
     "core.pruning.bound_comparison.compare_bounds": "compare constants with bounds",
-    "engine.scan.index_stage.look_up": "ask secondary indexes about the parts left",
+    "engine.scan.index_stage.prune_by_index": "ask secondary indexes about the parts left",
     "engine.scan.scan_execution.Execution.batches": "read the parts left, in order",
     "engine.part_reader.lazy_reader.read_part": "read leaders, filter, fetch followers of surviving rows",
     "storage.files.parquet.footer.footer_of": "read and check the footer",

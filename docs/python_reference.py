@@ -125,19 +125,19 @@ FIELDS = {"CommitReport", "Plan", "Result"}
 
 INTERNAL = {
     "Table": {"snapshot", "store", "bind_filter", "merge_columns", "write_snapshot"},
-    "Scan": {"ready"},
+    "Scan": {"plan_read"},
     "Report": {
-        "planned",
-        "looked_up",
-        "answer",
-        "looked",
-        "joined",
-        "unread",
+        "record_planning",
+        "record_lookup",
+        "record_answered",
+        "record_search",
+        "record_join",
+        "record_unread",
         "add",
-        "violate",
+        "record_violation",
         "close",
         "finish",
-        "fresh",
+        "for_execution",
     },
     "Result": {"metrics"},
 }

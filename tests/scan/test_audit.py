@@ -23,7 +23,7 @@ from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, lazy_reader
 from tamis.engine.scan import funnel, index_stage, metadata_aggregates, skip_audit
-from tamis.engine.scan.limit_pruning import Ranked
+from tamis.engine.scan.limit_pruning import RankedParts
 from tamis.engine.scan.skip_audit import Proof, audit_sample, read_audited
 from tamis.engine.secondary_index import choose_candidates
 from tamis.errors import CorruptData, InvalidInput
@@ -217,7 +217,7 @@ def test_what_an_audit_makes_right_without_a_word(
     """Bounds of ORDER BY … LIMIT, and aggregates that metadata answers: parts of the sample are read instead, and nothing is compared. Without a filter nothing is audited."""
     wrong = {
         "topk": (
-            Ranked,
+            RankedParts,
             "cannot_qualify",
             lambda self, bound, places=None: np.ones(len(self._parts if places is None else places), np.bool_),
         ),

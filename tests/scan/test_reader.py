@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.engine.scan.parallel_reader import in_order
+from tamis.engine.scan.parallel_reader import read_in_order
 
 
 def batch(value: int) -> pa.RecordBatch:
@@ -35,12 +35,12 @@ def values(batches: Iterable[pa.RecordBatch]) -> list[int]:
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=12), st.integers(1, 5))
 def test_the_order_is_that_of_the_pieces(pieces: list[list[int]], workers: int) -> None:
-    assert values(in_order((work(p) for p in pieces), workers)) == [v for p in pieces for v in p]
+    assert values(read_in_order((work(p) for p in pieces), workers)) == [v for p in pieces for v in p]
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_error_comes_in_its_turn(workers: int) -> None:
-    stream = in_order(iter([work([1, 2]), work([3], ValueError("second")), work([4], ValueError("third"))]), workers)
+    stream = read_in_order(iter([work([1, 2]), work([3], ValueError("second")), work([4], ValueError("third"))]), workers)
     assert values([next(stream) for _ in range(3)]) == [1, 2, 3]
     with pytest.raises(ValueError, match="second"):
         next(stream)
@@ -59,7 +59,7 @@ def test_a_consumer_that_stops_stops_the_readers_and_never_meets_a_later_error()
         return run
 
     before = threading.active_count()
-    stream = in_order((piece(i) for i in range(100)), 3)
+    stream = read_in_order((piece(i) for i in range(100)), 3)
     assert values([next(stream) for _ in range(3)]) == [0, 0, 0]
     stream.close()
     assert len(begun) <= 3
@@ -74,7 +74,7 @@ def test_readers_run_at_most_a_little_ahead() -> None:
             made.append(i)
             yield batch(i)
 
-    stream = in_order(iter([run, work([1])]), 2)
+    stream = read_in_order(iter([run, work([1])]), 2)
     next(stream)
     threading.Event().wait(0.05)
     assert len(made) <= 5
@@ -89,7 +89,7 @@ def test_readers_behind_the_first_fill_what_may_be_read_ahead() -> None:
         yield from work(range(100, 120))()
         ended.set()
 
-    stream = in_order(iter([work(range(50)), second]), 2, ahead_bytes=2**20)
+    stream = read_in_order(iter([work(range(50)), second]), 2, ahead_bytes=2**20)
     assert values([next(stream)]) == [0]
     assert ended.wait(10)
     assert values(stream) == [*range(1, 50), *range(100, 120)]
@@ -108,7 +108,7 @@ def test_bytes_bound_what_is_read_ahead(batches: int) -> None:
 
         return run
 
-    stream = in_order((piece(i) for i in range(3)), 3, ahead_bytes=batches * batch(0).nbytes)
+    stream = read_in_order((piece(i) for i in range(3)), 3, ahead_bytes=batches * batch(0).nbytes)
     next(stream)
     threading.Event().wait(0.05)
     assert len(made) <= 1 + batches + 3 * (2 + 1)
@@ -119,7 +119,7 @@ def test_bytes_bound_what_is_read_ahead(batches: int) -> None:
     st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=12), st.integers(2, 5), st.sampled_from([0, 1, 30, 999])
 )
 def test_the_order_is_that_of_the_pieces_however_far_ahead(pieces: list[list[int]], workers: int, ahead: int) -> None:
-    found = in_order((work(p) for p in pieces), workers, ahead)
+    found = read_in_order((work(p) for p in pieces), workers, ahead)
     assert values(found) == [v for p in pieces for v in p]
 
 
@@ -136,7 +136,7 @@ def test_a_dropped_stream_may_be_collected_in_a_thread_of_its_own(monkeypatch: p
         gc.collect()
         yield batch(1)
 
-    rows = in_order([piece], 2)
+    rows = read_in_order([piece], 2)
     next(rows)
     circle: list[object] = [rows]
     circle.append(circle)
@@ -162,7 +162,7 @@ if {reads_on}:
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from tamis.engine.scan.parallel_reader import in_order
+from tamis.engine.scan.parallel_reader import read_in_order
 
 ended = []
 
@@ -178,7 +178,7 @@ class Printer:
         print("readers ended:", len(ended), flush=True)
 
 printer = Printer()
-rows = in_order([piece] * {pieces}, 3)
+rows = read_in_order([piece] * {pieces}, 3)
 """
 
 
@@ -223,7 +223,7 @@ begin, done = threading.Event(), threading.Event()
 def elsewhere():
     begin.wait()
     try:
-        next(in_order([piece] * 3, 3))
+        next(read_in_order([piece] * 3, 3))
     except RuntimeError as error:
         print(error, flush=True)
     done.set()
@@ -231,7 +231,7 @@ def elsewhere():
 def anew():
     begin.set()
     done.wait(30)
-    print(sum(len(batch) for batch in in_order([piece] * 3, 3)), flush=True)
+    print(sum(len(batch) for batch in read_in_order([piece] * 3, 3)), flush=True)
 
 threading.Thread(target=elsewhere, daemon=True).start()
 read_on = anew
@@ -240,7 +240,7 @@ read_on = anew
 
 
 def test_a_fork_ends_although_its_parent_reads() -> None:
-    stream = in_order([work(range(100))] * 3, 3)
+    stream = read_in_order([work(range(100))] * 3, 3)
     assert values([next(stream)]) == [0]
     child = multiprocessing.get_context("fork").Process(target=sys.exit, args=(7,))
     child.start()

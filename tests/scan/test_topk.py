@@ -248,7 +248,7 @@ def test_enough_parts_for_a_limit() -> None:
 def bound(table: tamis.Table, order_by: str, limit: int) -> str | None:
     """What metadata alone says that the first rows must satisfy."""
     plan = table.scan(order_by=order_by, limit=limit, options=OFF).plan()
-    found = limits.Ranked(plan.parts, (), plan.order, plan.spec.part_schemas, (0, 0)).bound(limit)
+    found = limits.RankedParts(plan.parts, (), plan.order, plan.spec.part_schemas, (0, 0)).bound(limit)
     return None if found is None else short_sql(found)
 
 

@@ -88,13 +88,13 @@ def test_who_wants_few_rows_is_not_read_ahead_for(
     table: Any, monkeypatch: pytest.MonkeyPatch, limit: int | None, expected: int
 ) -> None:
     ahead_limits: list[int] = []
-    real: Callable[..., Any] = parallel_reader.in_order
+    real: Callable[..., Any] = parallel_reader.read_in_order
 
-    def in_order(work: Any, workers: int, ahead_bytes: int) -> Any:
+    def read_in_order(work: Any, workers: int, ahead_bytes: int) -> Any:
         ahead_limits.append(ahead_bytes)
         return real(work, workers, ahead_bytes)
 
-    monkeypatch.setattr(scan_execution, "in_order", in_order)
+    monkeypatch.setattr(scan_execution, "read_in_order", read_in_order)
     table.scan("n > 7", limit=limit).to_arrow()
     assert ahead_limits == [expected]
 

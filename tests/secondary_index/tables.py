@@ -107,7 +107,7 @@ def info(table: tamis.Table, name: str = "ik") -> Any:
 
 def delete(table: tamis.Table, row_filter: str) -> int:
     """Deletes rows by deletion vectors; how many."""
-    made = table.scan(row_filter).ready()
+    made = table.scan(row_filter).plan_read()
     spec = replace(made.spec, schema=replace(made.spec.schema, fields=()), positions=True)
     gone: dict[str, bytes] = {}
     count = 0

@@ -112,7 +112,7 @@ def test_an_index_that_cannot_be_read_by_a_task_leaves_the_part_whole(tmp_path: 
     for columns in (("*",), ("k",)):
         scan = table.scan("k BETWEEN 100 AND 3000", columns, options=PLAN)
         expected = table.scan("k BETWEEN 100 AND 3000", columns, options={"tamis.index.use": "off"}).to_arrow()
-        made = scan.ready()
+        made = scan.plan_read()
         (shared,) = made.shared
         for path in (tmp_path / "t" / "index").iterdir():
             path.rename(path.with_suffix(".gone"))

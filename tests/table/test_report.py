@@ -197,13 +197,13 @@ def test_plan_is_a_lazy_sequence(table: tamis.Table) -> None:
 def test_a_report_told_late_takes_its_place_and_the_oldest_goes(table: tamis.Table) -> None:
     scan = table.scan("id = 15")
     scan.to_arrow()
-    late = scan.report.fresh()
+    late = scan.report.for_execution()
     late.finish(scan.report.ended_micros - 1)
     assert tamis.reports(2) == [scan.report, late]
     for _ in range(1_000):
-        scan.report.fresh().finish()
+        scan.report.for_execution().finish()
     assert late not in tamis.reports(1_001)
-    scan.report.fresh().finish(0)
+    scan.report.for_execution().finish(0)
     assert all(report.ended_micros for report in tamis.reports(1_001))
 
 

@@ -57,7 +57,7 @@ def counted_calls() -> Iterator[list[int]]:
 
 def scanned(scan: Scan) -> int:
     """Read all parts in this thread."""
-    made = scan.ready()
+    made = scan.plan_read()
     return sum(len(b) for ref in made.parts for b in read_part(ref, made.spec, ReadCounters()))
 
 

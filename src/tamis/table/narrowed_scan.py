@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tamis.core.expr import Expr, to_sql
 from tamis.engine.scan import Scan
-from tamis.engine.scan.scan import Last
+from tamis.engine.scan.scan import LastExecution
 
 
 def narrow_scan(scan: Scan, names: Sequence[str], conjuncts: Sequence[Expr]) -> Scan:
@@ -24,5 +24,5 @@ def narrow_scan(scan: Scan, names: Sequence[str], conjuncts: Sequence[Expr]) -> 
         row_filter=" AND ".join(map(to_sql, every)) or None,
         selected=replace(scan.selected, fields=tuple(fields)),
         columns=tuple(f.name for f in fields),
-        _last=Last(),
+        _last=LastExecution(),
     )

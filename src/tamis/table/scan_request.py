@@ -13,8 +13,8 @@ from tamis.engine.operations.rows.store_assignment import assignable_column
 from tamis.engine.scan import Options, Scan
 from tamis.engine.scan.column_selection import names_of, select_columns
 from tamis.engine.scan.query_instants import instant_micros, instant_range
-from tamis.engine.scan.reader_fence import check_fence, null_tests_as_now
-from tamis.engine.scan.scan import Last
+from tamis.engine.scan.reader_fence import check_fence, retype_null_tests
+from tamis.engine.scan.scan import LastExecution
 from tamis.engine.scan.scan_order import parse_order
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
@@ -58,7 +58,7 @@ def make_scan(
     if among := parse_keys(given.keys, full):
         filters = (*filters, *among)
         text = " AND ".join([f"({text})" if text else "TRUE", *map(short_sql, among)]).removeprefix("TRUE AND ")
-    filters = null_tests_as_now(filters, snapshot.schema or full)
+    filters = retype_null_tests(filters, snapshot.schema or full)
     names = names_of(given.selected_fields, "selected_fields")
     selected = full if not full.fields and names == ("*",) else select_columns(full, names)
     order = () if given.order_by is None else parse_order(given.order_by, full)
@@ -83,7 +83,7 @@ def make_scan(
         order=order,
         pinned=given.pinned,
         now=None if given.now is None else instant_range(given.now, options.timezone),
-        _last=Last(opened=opened),
+        _last=LastExecution(opened=opened),
     )
 
 

@@ -20,7 +20,7 @@ from tamis.engine import operations
 from tamis.engine.operations import Result
 from tamis.engine.scan import Options, Report, Scan
 from tamis.engine.scan.index_stage import check_index_options
-from tamis.engine.scan.reader_fence import check_fence, null_tests_as_now
+from tamis.engine.scan.reader_fence import check_fence, retype_null_tests
 from tamis.engine.scan.scan_options import mapping_items
 from tamis.errors import InvalidInput
 from tamis.lazy_imports import lazy_module
@@ -380,7 +380,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
     def bind_filter(self, snapshot: Snapshot, row_filter: RowFilter, options: Options) -> tuple[Expr, ...]:
         """Resolve a filter under this object's schema. Raises ``SchemaFenced`` if a named column has been replaced."""
         held = self._schema or snapshot.schema or Schema(())
-        found = null_tests_as_now(scan_request.parse_filter(row_filter, held, options)[0], snapshot.schema or held)
+        found = retype_null_tests(scan_request.parse_filter(row_filter, held, options)[0], snapshot.schema or held)
         check_fence(snapshot, held, Schema(()), found)
         return found
 

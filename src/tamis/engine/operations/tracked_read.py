@@ -69,7 +69,7 @@ class TrackedRead:
 
     def answered(self, parts: PartRefs) -> None:
         """Mark these parts, which match entirely, as answered from metadata."""
-        self.found.report.answer(len(parts), int(parts.live_rows.sum()))
+        self.found.report.record_answered(len(parts), int(parts.live_rows.sum()))
 
     def finish(self) -> int:
         """Finish the report. Returns the bytes read from data files and index parts."""
@@ -78,6 +78,6 @@ class TrackedRead:
         left = self.found.parts.where(
             ~self.found.parts.all_match & ~np.isin(self.found.parts.table["part_id"].to_pylist(), [*self._read])
         )
-        report.unread(len(left), 0, left.blocks, left.bytes)
+        report.record_unread(len(left), 0, left.blocks, left.bytes)
         report.finish()
         return int(report.bytes["index"] + report.bytes["leader"] + report.bytes["follower"])

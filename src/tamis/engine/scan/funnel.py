@@ -35,13 +35,13 @@ from tamis.storage.commit_log import Snapshot
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 MANY_PARTS = 1_000
-"""Parts whose statistics take longer to read than a segment's union takes to ask."""
+"""Number of parts from which reading their statistics takes longer than evaluating the unions of segments."""
 FEW_PARTS = SIZES.few_parts
-"""Parts of a table up to which deciding about them alone is cheaper than deciding about segments first."""
+"""Number of parts up to which pruning parts directly is cheaper than pruning segments first."""
 
 
 @dataclass(slots=True)
-class Sieved:
+class FunnelOutcome:
     """The outcome of the funnel.
 
     ``parts`` of the surviving segments (of all, if an audit samples the skipped ones or there are few parts), with
@@ -71,7 +71,7 @@ def run_funnel(
     options: Options,
     now: tuple[int, int],
     measured: frozenset[int] = frozenset(),
-) -> Sieved:
+) -> FunnelOutcome:
     """Run both levels.
 
     ``now`` is the inclusive range of the query's instant in microseconds; the result's ``parts`` also have
@@ -86,7 +86,7 @@ def run_funnel(
     skip, complete = np.zeros(len(segments), dtype=np.bool_), True
     documents = document_columns(active)
     remember_places(snapshot.store.url, active)
-    # A segment's parts have statistics at least as tight. Its union may save reading them if they are many or in files.
+    # Statistics of parts are at least as tight as their segment's union, which pays only if they are many or in files.
     few = parts_per_segment.sum() <= FEW_PARTS and snapshot.in_log
     if active and not few and (len(segments) > 1 or parts_per_segment.sum() >= MANY_PARTS):
         decision = _decide(
@@ -111,7 +111,7 @@ def run_funnel(
         tally.count(decision, (~in_skipped).astype(np.int64))
         if few and len(segments) > 1:
             skip = _emptied(parts, none, parts_per_segment)
-    return Sieved(
+    return FunnelOutcome(
         parts=parts,
         keep=~none,
         all_match=every,
@@ -135,14 +135,14 @@ def _emptied(parts: pa.Table, none: Bools, parts_per_segment: np.ndarray[Any, np
 
 
 def remember_places(url: str, active: Sequence[Expr]) -> None:
-    """Keep in mind which columns and paths the filter asks about, for the statistics of later writes."""
+    """Record the columns and paths that the filter uses, so that later writes keep their statistics."""
     documents = document_columns(active)
     plain = ((column, ()) for c in active for column in sorted(evidence_ids(c)) if column not in documents)
     keep.used(url, [*plain, *document_places(active)])
 
 
 def _asked(schema: Schema | None, conjuncts: Sequence[Expr]) -> frozenset[int]:
-    """Return the ids of the columns whose statistics say something about ``conjuncts``."""
+    """Return the ids of the columns whose statistics may decide about ``conjuncts``."""
     ids = frozenset(i for conjunct in conjuncts for i in evidence_ids(conjunct))
     return ids if schema is None else ids | derived_ids(schema, ids)
 
@@ -196,7 +196,7 @@ def _decide(
     )
 
 
-def shown(conjunct: Expr) -> str:
+def conjunct_text(conjunct: Expr) -> str:
     """Format a conjunct for a report: short, without redundant outer parentheses."""
     text = short_sql(conjunct)
     return text[1:-1] if isinstance(conjunct, Call) and text.startswith("(") and text.endswith(")") else text
@@ -227,7 +227,7 @@ class _Tally:
         """Return the conjuncts that skipped, with the reason for the ``rest`` (None if nothing is left)."""
         return [
             Counts(
-                conjunct=shown(conjunct),
+                conjunct=conjunct_text(conjunct),
                 statistic=", ".join(self._statistics[i]),
                 parts_skipped=int(self._parts[i]),
                 rest=self._why[i],
@@ -241,12 +241,12 @@ class _Tally:
             return []
         default = "tamis.stats.filter is off" if self._off else "its statistics allow a match everywhere"
         return [
-            Counts(conjunct=shown(conjunct), reason=(None if self._off else self._why[i]) or default)
+            Counts(conjunct=conjunct_text(conjunct), reason=(None if self._off else self._why[i]) or default)
             for i, conjunct in enumerate(self._conjuncts)
-            if not self._parts[i] and not self._goes_without_saying(conjunct)
+            if not self._parts[i] and not self._is_implied_by_others(conjunct)
         ]
 
-    def _goes_without_saying(self, conjunct: Expr) -> bool:
+    def _is_implied_by_others(self, conjunct: Expr) -> bool:
         """Test for a presence check on a column that another conjunct compares; Spark adds those itself."""
         if not is_presence_check(conjunct):
             return False

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
-from tamis.engine.scan.funnel import Sieved
+from tamis.engine.scan.funnel import FunnelOutcome
 from tamis.engine.scan.report.scan_report import Counts, Report
 from tamis.engine.scan.scan_options import Options
 from tamis.engine.secondary_index import IndexUse, Outcome, check_use, choose_candidates
@@ -18,44 +18,44 @@ from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
 
 
-def look_up(
+def prune_by_index(
     snapshot: Snapshot,
     store: Store,
     conjuncts: Sequence[Expr],
     selected: Schema,
-    sieved: Sieved,
+    outcome: FunnelOutcome,
     use: IndexUse,
     now: tuple[int, int],
 ) -> Outcome:
-    """Consult the indexes and narrow ``sieved.keep`` to what they leave.
+    """Look the filter up in the indexes and reduce ``outcome.keep`` to the parts that they leave.
 
-    The parts of ``sieved`` get the columns ``candidates`` and ``candidate_rows``. Reads a bounded amount of
+    The parts of ``outcome`` get the columns ``candidates`` and ``candidate_rows``. Reads a bounded amount of
     index data.
     """
-    wanted = sieved.keep & ~sieved.all_match
+    wanted = outcome.keep & ~outcome.all_match
     found = choose_candidates(
         snapshot,
         store,
         conjuncts,
         selected,
-        sieved.parts,
+        outcome.parts,
         wanted,
         use=use,
         now=now,
     )
     empty = found.candidates.empty & wanted
     if found.candidates.known.any():
-        chosen: list[bytes | None] = [None] * len(sieved.parts)
-        counts = sieved.parts["rows"].to_numpy().copy()
+        chosen: list[bytes | None] = [None] * len(outcome.parts)
+        counts = outcome.parts["rows"].to_numpy().copy()
         for part, rows in found.candidates.rows.items():
             chosen[part], counts[part] = rows.serialize(), len(rows)
-        sieved.parts = sieved.parts.append_column("candidates", pa.array(chosen, pa.large_binary()))
-        sieved.parts = sieved.parts.append_column("candidate_rows", pa.array(counts, pa.int64()))
-    segment = sieved.parts["segment"].to_numpy()
-    before = np.unique(segment[sieved.keep])
-    sieved.keep = sieved.keep & ~empty
-    sieved.parts_skipped_index = int(empty.sum())
-    sieved.segments_by_index = len(before) - len(np.unique(segment[sieved.keep]))
+        outcome.parts = outcome.parts.append_column("candidates", pa.array(chosen, pa.large_binary()))
+        outcome.parts = outcome.parts.append_column("candidate_rows", pa.array(counts, pa.int64()))
+    segment = outcome.parts["segment"].to_numpy()
+    before = np.unique(segment[outcome.keep])
+    outcome.keep = outcome.keep & ~empty
+    outcome.parts_skipped_index = int(empty.sum())
+    outcome.segments_by_index = len(before) - len(np.unique(segment[outcome.keep]))
     return found
 
 
@@ -73,4 +73,4 @@ def report_lookup(report: Report, found: Outcome) -> None:
     report.indexes = [Counts(name=used.name, segments=used.segments, missing=used.missing) for used in found.used]
     report.index_reason = found.reason
     cost = found.counters
-    report.looked_up(cost.bytes_leader + cost.bytes_follower + cost.bytes_index, cost.requests)
+    report.record_lookup(cost.bytes_leader + cost.bytes_follower + cost.bytes_index, cost.requests)

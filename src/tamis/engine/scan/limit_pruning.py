@@ -53,7 +53,7 @@ def _reached(rows: Numbers, limit: int) -> int:
     return 0 if limit == 0 else int(np.searchsorted(np.cumsum(rows), limit)) + 1
 
 
-class Ranked:
+class RankedParts:
     """Kept parts under an order: which may hold early rows, and which can be dropped."""
 
     def __init__(

@@ -91,7 +91,7 @@ def answer_from_metadata(made: Plan, aggregation: Aggregation, schemas: Mapping[
             warnings.warn(f"Statistics could not answer, parts are read: {error}", RuntimeWarning, stacklevel=2)
     counted = made.parts.where(known)
     rows = int(counted.live_rows.sum())
-    made.report.answer(parts=len(counted), rows=rows)
+    made.report.record_answered(parts=len(counted), rows=rows)
     made.report.blocks["total"] -= counted.blocks
     made.report.bytes["skipped"] += counted.bytes
     spec = replace(made.spec, schema=aggregation.columns)

@@ -1,9 +1,9 @@
-"""The streams of rows that are not finished, and what happens to them when the interpreter ends.
+"""Unfinished streams of rows, which are stopped when the interpreter ends.
 
-A script may end while it holds such a stream. Its readers wait for room that nobody makes any more, and the
-interpreter would wait for them; and a thread of Arrow, Polars or DuckDB that still asks for rows crashes without an
-interpreter. So at the end all streams are stopped: their readers are waited for, and whoever asks for more rows gets
-an error, never a short answer.
+A script may end while it holds such a stream. Its readers would wait forever for room in their queues, and the
+interpreter would wait for the readers; a thread of Arrow, Polars or DuckDB that still requests rows would crash
+without an interpreter. Therefore all streams are stopped at the end: their readers are joined, and a consumer that
+requests more rows gets an error, never an incomplete result.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ import pyarrow as pa
 _LONGEST_WAIT = 10.0
 """Seconds for which the interpreter's end waits for batches that are being read."""
 _GRACE = 0.1
-"""Seconds in which threads of other libraries take the error, which happens after a stream has raised it."""
+"""Seconds that threads of other libraries get to handle the error after a stream has raised it."""
 _STEP = 0.005
 
 
 class OpenStream:
-    """A stream of batches from its first to its last one. ``stop`` is called if the interpreter ends before."""
+    """A stream of batches that is not exhausted. ``stop`` is called if the interpreter ends before it is."""
 
     def __init__(self) -> None:
         self.stopped = False
         self.reading = False
         """Whether a consumer waits for a batch."""
         self.stop: Callable[[], None] = _nothing
-        """Makes readers end, and waits for them."""
+        """Stops the readers and waits for them."""
 
-    def watched(self, batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
-        """Yield ``batches``. Raises ``RuntimeError`` if the interpreter is ending."""
+    def track_batches(self, batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
+        """Yield ``batches``, recording whether the consumer waits. Raises ``RuntimeError`` if the interpreter is ending."""
         try:
             self.reading = True
             for batch in batches:
@@ -61,7 +61,7 @@ class _Registry:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all streams, as of the process from which this one was forked: it has none of their threads."""
+        """Forget all streams; called after a fork, because their threads exist only in the parent process."""
         self._streams: weakref.WeakSet[OpenStream] = weakref.WeakSet()
         self._lock = threading.RLock()  # the garbage collector may close a stream while this thread adds another
 
@@ -74,7 +74,7 @@ class _Registry:
             self._streams.discard(stream)
 
     def end_all(self) -> None:
-        """Stop all streams, and wait until their consumers know it."""
+        """Stop all streams, and wait until no consumer waits for a batch."""
         self.ending = True
         with self._lock:
             streams = list(self._streams)
@@ -98,7 +98,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 def begin_stream() -> OpenStream:
     """Return a new stream, which is stopped if the interpreter ends before it does.
 
-    What is called at the interpreter's end may read still, in the main thread. Raises ``RuntimeError`` in another.
+    Functions that run at the interpreter's end may still read in the main thread. Raises ``RuntimeError`` in others.
     """
     stream = OpenStream()
     _registry.add(stream)
@@ -108,7 +108,7 @@ def begin_stream() -> OpenStream:
 
 
 def is_ending() -> bool:
-    """Whether the interpreter is ending, so that no thread should be begun."""
+    """Whether the interpreter is ending, so that no thread may be started."""
     return _registry.ending
 
 
@@ -117,4 +117,4 @@ def ending_error() -> RuntimeError:
 
 
 def _nothing() -> None:
-    """Stop no reader."""
+    """Do nothing: the default of ``OpenStream.stop``, for a stream without readers."""

@@ -106,7 +106,7 @@ class Channel:
 Work = Callable[[], Generator[pa.RecordBatch]]
 
 
-def in_order(work: Iterable[Work], workers: int, ahead_bytes: int = 0) -> Generator[pa.RecordBatch]:
+def read_in_order(work: Iterable[Work], workers: int, ahead_bytes: int = 0) -> Generator[pa.RecordBatch]:
     """Yield the batches of each piece of work in order, with at most ``workers`` pieces in progress.
 
     Readers may be two batches of each piece, and ``ahead_bytes`` in all, ahead of the consumer. Raises
@@ -116,7 +116,7 @@ def in_order(work: Iterable[Work], workers: int, ahead_bytes: int = 0) -> Genera
     one_by_one = workers <= 1 or is_ending()
     rows = _one_by_one(work) if one_by_one else _in_parallel(work, workers, ahead_bytes, stream)
     with closing(rows):
-        yield from stream.watched(rows)
+        yield from stream.track_batches(rows)
 
 
 def _one_by_one(work: Iterable[Work]) -> Generator[pa.RecordBatch]:

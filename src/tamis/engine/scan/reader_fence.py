@@ -1,7 +1,7 @@
 """Checks that a reader of an older schema may still read what it reads.
 
-Invariant: a reader is fenced by exactly the columns whose values it uses. Whether a struct, an array or a map is NULL
-says nothing of the values inside, so that no change inside fences a test for NULL: it is read in its newest type.
+Invariant: a reader is fenced by exactly the columns whose values it uses. A test of a struct, an array or a map for
+NULL uses none of the values inside, so no change of these fences it: the column is read in its newest type.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NULL_TESTS = frozenset({"is_null", "is_not_null"})
 def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Sequence[Expr]) -> None:
     """Raise ``SchemaFenced`` if a reader under ``held`` can no longer read what it selects and filters by.
 
-    ``filters`` are those of ``null_tests_as_now``.
+    ``filters`` are those of ``retype_null_tests``.
     """
     head = snapshot.head
     if head.schema is None or head.schema.fields == held.fields:
@@ -35,12 +35,12 @@ def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Seq
         fence_reader(head.schema, head.dropped, covering_schema(outside, Schema(()), [column.ids]))
 
 
-def null_tests_as_now(filters: Sequence[Expr], current: Schema) -> tuple[Expr, ...]:
+def retype_null_tests(filters: Sequence[Expr], current: Schema) -> tuple[Expr, ...]:
     """Return filters in which nested columns that are only tested for NULL have their type in ``current``."""
-    return tuple(_as_now(one, current) for one in filters)
+    return tuple(_retype(one, current) for one in filters)
 
 
-def _as_now(expr: Expr, current: Schema) -> Expr:
+def _retype(expr: Expr, current: Schema) -> Expr:
     if not isinstance(expr, Call):
         return expr
     if _is_null_test(expr):
@@ -49,7 +49,7 @@ def _as_now(expr: Expr, current: Schema) -> Expr:
         now = current.by_id.get(column.ids[-1])
         fits = now is not None and type(now.type) is type(column.type) and now.type != column.type
         return replace(expr, args=(replace(column, type=now.type),)) if now is not None and fits else expr
-    args = tuple(_as_now(arg, current) for arg in expr.args)
+    args = tuple(_retype(arg, current) for arg in expr.args)
     return expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else replace(expr, args=args)
 
 
@@ -77,7 +77,7 @@ def _tested(filters: Sequence[Expr]) -> list[Column]:
 
 
 def _typed_as(field: Field, column: Column) -> Field:
-    """Return the field with the type of ``column`` in the place of the column, if that is the field or below it."""
+    """Return ``field`` with the type of ``column`` in place of that column, if it is the field or lies below it."""
     if field.id == column.ids[-1]:
         return replace(field, type=column.type)
     if field.id not in column.ids:

@@ -28,7 +28,7 @@ from tamis.world import world
 
 
 @dataclass(slots=True)
-class Last:
+class LastExecution:
     """Mutable state that the executions of a scan leave behind."""
 
     report: Report | None = None
@@ -58,7 +58,7 @@ class Scan:
     """Whether the user asked for this version, by its number or a time."""
     now: tuple[int, int] | None = None
     """The query's instant in microseconds, as an inclusive range; None: the time of execution."""
-    _last: Last = field(default_factory=Last, repr=False, compare=False)
+    _last: LastExecution = field(default_factory=LastExecution, repr=False, compare=False)
 
     @property
     def version(self) -> int:
@@ -103,7 +103,7 @@ class Scan:
 
         Batches may therefore differ in schema. A sorted scan has plain texts only.
         """
-        made = self.ready()
+        made = self.plan_read()
         # The sort concatenates batches, which must have one schema.
         return Execution(replace(made, spec=replace(made.spec, dictionaries=not self.order))).batches(self.limit)
 
@@ -195,25 +195,25 @@ class Scan:
         check_fence(self.snapshot, self.reader, request.selected, self.conjuncts)
         made = plan_scan(self.snapshot, self.store, request)
         opened, self._last.opened = self._last.opened, (0, 0, 0.0)
-        made.report.planned(*opened[:2])
+        made.report.record_planning(*opened[:2])
         made.report.seconds = type(made.report.seconds)(open=opened[2], **made.report.seconds)
         return made
 
     def _execute(self) -> Execution:
-        """Start an execution at one instant; raises the same errors as ``ready``."""
-        return Execution(self.ready())
+        """Start an execution at one instant; raises the same errors as ``plan_read``."""
+        return Execution(self.plan_read())
 
     def _answered(self, asked: Aggregation) -> tuple[Plan, pa.Table]:
         """Return a plan of the parts that metadata cannot answer, and the partial aggregates of the others.
 
-        Raises the same errors as ``ready``.
+        Raises the same errors as ``plan_read``.
         """
         made = self._checked((), asked)
         made, known = answer_from_metadata(made, asked, {s.schema_id: s for s in self.snapshot.head.schemas})
         made.guard()
         return made, known
 
-    def ready(self) -> Plan:
+    def plan_read(self) -> Plan:
         """Plan a read at one instant.
 
         Raises ``InvalidInput`` if the scan can be planned but not read locally, or is too large.

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.engine.part_reader import ReadCounters, ScanScattering, read_part, split_windows
 from tamis.engine.scan.column_widths import read_share
-from tamis.engine.scan.parallel_reader import AHEAD_BYTES, in_order, reader_threads
+from tamis.engine.scan.parallel_reader import AHEAD_BYTES, read_in_order, reader_threads
 from tamis.engine.scan.scan_plan import Plan, report_order
 from tamis.engine.scan.skip_audit import audit_is_strict, audit_violation, log_violation, read_audited
 from tamis.engine.scan.top_k import TopK
@@ -24,7 +24,7 @@ from tamis.world import world
 LEAST_BYTES = SIZES.thread_bytes
 """Minimum size of a window in the file: reopening a part and filtering in smaller chunks costs some milliseconds."""
 WINDOW_BYTES = SIZES.window_bytes
-"""Usual bytes read from one window: while it is drained, the next ones fit into what is read ahead."""
+"""Usual bytes read from one window, so few that the next windows fit into the read-ahead while it is drained."""
 
 
 class Execution:
@@ -51,8 +51,8 @@ class Execution:
             if limit is None:
                 parts = self._cut(parts)
             work = (partial(self._read, at, ref) for at, ref in enumerate(parts))
-            ahead = AHEAD_BYTES if limit is None else 0  # whoever wants few rows wants few to be read
-            with closing(in_order(work, min(reader_threads(self._plan.spec.url), len(parts)), ahead)) as rows:
+            ahead = AHEAD_BYTES if limit is None else 0  # a scan with a limit must not read ahead
+            with closing(read_in_order(work, min(reader_threads(self._plan.spec.url), len(parts)), ahead)) as rows:
                 for batch in rows:
                     if left is not None:
                         batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
@@ -117,7 +117,7 @@ class Execution:
         ]
 
     def _read_share(self) -> float:
-        """Return the share of the parts' bytes that is likely to be read: of narrow or lazy scans, a small one."""
+        """Return the share of the parts' bytes that is likely to be read; it is small for narrow or lazy scans."""
         spec = self._plan.spec
         newest = spec.part_schemas[max(spec.part_schemas)]
         return read_share(spec.schema, spec.conjuncts, newest, lazy=spec.lazy != "off")
@@ -138,7 +138,7 @@ class Execution:
     def _violation(self, part: str, problem: str) -> None:
         """Record a wrong proof: raise or log it. The rows are correct either way."""
         report = self._plan.report
-        report.violate(part, problem)
+        report.record_violation(part, problem)
         self._wrong = audit_violation(report.table, report.filter, part, problem)
         if audit_is_strict():
             raise self._wrong
@@ -147,9 +147,9 @@ class Execution:
     def _finish(self, start: float) -> None:
         report = self._plan.report
         report.seconds["read"] = world().monotonic() - start
-        unread = self._plan.parts.where(~self._plan.parts.among(self._begun))
+        unread = self._plan.parts.where(~self._plan.parts.id_mask(self._begun))
         why = "skipped_topk" if self._plan.order else "skipped_limit"
-        report.unread(len(unread), int(unread.all_match.sum()), unread.blocks, unread.bytes, why)
+        report.record_unread(len(unread), int(unread.all_match.sum()), unread.blocks, unread.bytes, why)
         if self._plan.order:
             report_order(report, self._plan.order, self._plan.limit)
         report.finish()

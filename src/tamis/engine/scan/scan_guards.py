@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tamis.engine.scan.report.scan_report import Report
 
 
-def culprits(report: Report) -> str:
+def unpruned_conjuncts(report: Report) -> str:
     """Describe in one line which conjuncts did not prune, and why."""
     if report.filter is None:
         return "there is no filter"
@@ -31,7 +31,7 @@ def check_pruning(report: Report, max_parts: int | None, max_bytes: int | None) 
         over.append(f"{counted_noun(size, 'byte')} could be read, allowed: {max_bytes:,}")
     if over:
         raise InvalidInput(
-            f"{report.filter or 'A scan without a filter'}: {', '.join(over)} ({culprits(report)}).",
+            f"{report.filter or 'A scan without a filter'}: {', '.join(over)} ({unpruned_conjuncts(report)}).",
             code="PRUNING_LOST",
             name=_first(report),
             remedy="Change the filter so that these skip, cluster by their columns, or allow more.",
@@ -42,7 +42,8 @@ def check_size(report: Report, wanted: int, limit: int | None) -> None:
     """Raise ``InvalidInput`` (``SCAN_TOO_LARGE``) if the kept parts exceed ``limit`` bytes."""
     if limit is not None and wanted > limit:
         raise InvalidInput(
-            f"The scan of {report.table} would read {wanted} bytes, over the limit of {limit} ({culprits(report)}).",
+            f"The scan of {report.table} would read {wanted} bytes, over the limit of {limit} "
+            f"({unpruned_conjuncts(report)}).",
             code="SCAN_TOO_LARGE",
             name="tamis.scan.max_bytes",
             remedy="Narrow the filter, or raise tamis.scan.max_bytes.",

@@ -103,11 +103,11 @@ class Options:
                 _put(found, key, value)
         for key, value in (conf or {}).items():
             if key.lower().startswith(PREFIX):
-                _not_of_a_table(key)
+                _check_query_option(key)
                 _put(found, key, value)
         for key, value in mapping_items(options or {}, "options"):
             if not foreign:
-                _not_of_a_table(key)
+                _check_query_option(key)
             if not foreign or (name := str(key).lower()).startswith(PREFIX) or name in _SWITCHES:
                 _put(found, key, value)
         return Options(**found)
@@ -134,7 +134,7 @@ def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
                 remedy="Names and values are text.",
             )
         if key.lower().startswith(PREFIX):
-            _of_a_table(key)
+            _check_table_property(key)
             _put({}, key, value)
         _refuse_protection(key, value)
         checked[key] = str(value).lower() if isinstance(value, bool) else str(value)
@@ -155,14 +155,14 @@ def _refuse_protection(key: str, value: Any) -> None:
     raise InvalidInput(f"{key} would protect no row here.", code="BAD_PROPERTY", name=key, remedy=remedy)
 
 
-def _of_a_table(key: str) -> None:
+def _check_table_property(key: str) -> None:
     """Raise ``InvalidInput`` (``BAD_PROPERTY``) for an option that cannot be set as a table property."""
     elsewhere = _SAID_ELSEWHERE.get(key.lower())
     if elsewhere is not None:
         raise InvalidInput(f"{key} is no property that can be set.", code="BAD_PROPERTY", name=key, remedy=elsewhere)
 
 
-def _not_of_a_table(key: Any) -> None:
+def _check_query_option(key: Any) -> None:
     """Raise ``InvalidInput`` (``BAD_OPTION``) for a property of tables, which does nothing elsewhere."""
     if str(key).lower() == _EXPORT:
         raise InvalidInput(

@@ -17,9 +17,9 @@ from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.core.types.arrow import integer_column
 from tamis.engine.part_reader import ReadSpec
-from tamis.engine.scan.funnel import Bools, Sieved, run_funnel
-from tamis.engine.scan.index_stage import look_up, report_lookup
-from tamis.engine.scan.limit_pruning import Ranked, enough_parts
+from tamis.engine.scan.funnel import Bools, FunnelOutcome, run_funnel
+from tamis.engine.scan.index_stage import prune_by_index, report_lookup
+from tamis.engine.scan.limit_pruning import RankedParts, enough_parts
 from tamis.engine.scan.report.scan_report import Counts, Report
 from tamis.engine.scan.scan_guards import check_size
 from tamis.engine.scan.scan_options import Options
@@ -79,9 +79,9 @@ class PartRefs(Sequence[PartRef]):
             return PartRefs(self.table.slice(0, 0), self.all_match[:0])
         return PartRefs(self.table.filter(pa.array(mask)), self.all_match[mask])
 
-    def without(self, part_ids: Iterable[str]) -> PartRefs:
+    def exclude(self, part_ids: Iterable[str]) -> PartRefs:
         """Leave out the parts with these ids."""
-        return self.where(~self.among(part_ids))
+        return self.where(~self.id_mask(part_ids))
 
     @property
     def blocks(self) -> int:
@@ -108,7 +108,7 @@ class PartRefs(Sequence[PartRef]):
         """The number of rows per part that are not deleted."""
         return self.column("rows") - self.column("deleted")
 
-    def among(self, part_ids: Iterable[str]) -> Bools:
+    def id_mask(self, part_ids: Iterable[str]) -> Bools:
         """Return a mask of the parts with these ids."""
         found: Bools = pc.is_in(self.table["part_id"], pa.array(list(part_ids), pa.string())).to_numpy()
         return found
@@ -214,7 +214,7 @@ def plan_scan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
     conjuncts, selected, options = request.conjuncts, request.selected, request.options
     limit, order = request.limit, request.order
     before = snapshot.io.bytes, snapshot.io.requests
-    sieved = run_funnel(
+    outcome = run_funnel(
         snapshot, conjuncts, options, (lo, hi), request.measured.union(*(by.column.ids for by in order))
     )
     use = IndexUse(
@@ -224,7 +224,7 @@ def plan_scan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
         request.covering and not order,  # a search for the first rows needs their positions
         None if order else limit,
     )
-    looked = look_up(snapshot, store, conjuncts, selected, sieved, use, (lo, hi))
+    lookup = prune_by_index(snapshot, store, conjuncts, selected, outcome, use, (lo, hi))
     report = Report(
         request.table or store.url,
         snapshot.version,
@@ -232,15 +232,15 @@ def plan_scan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
         request.columns if request.columns is not None else selected.names,
         options.read_lazy,
     )
-    audit, proofs = _audit(sieved, options, filtered=bool(conjuncts))
-    parts = PartRefs(sieved.parts, sieved.all_match).where(sieved.keep)
+    audit, proofs = _audit(outcome, options, filtered=bool(conjuncts))
+    parts = PartRefs(outcome.parts, outcome.all_match).where(outcome.keep)
     needed = _needed(parts, limit, order, conjuncts, snapshot, options, (lo, hi), proofs)
-    _fill(report, sieved, parts, needed, audit, order)
+    _fill(report, outcome, parts, needed, audit, order)
     parts = parts.where(needed)
     if order:
         report_order(report, order, limit)
-    report_lookup(report, looked)
-    report.planned(snapshot.io.bytes - before[0], snapshot.io.requests - before[1])
+    report_lookup(report, lookup)
+    report.record_planning(snapshot.io.bytes - before[0], snapshot.io.requests - before[1])
     report.seconds["plan"] = world().monotonic() - start
     spec = ReadSpec(
         url=store.url,
@@ -254,8 +254,8 @@ def plan_scan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
         now_micros=hi,
         sources=snapshot.head.sources,
     )
-    complete = sieved.complete and looked.complete
-    return Plan(parts, report, spec, options, audit, proofs, order, limit, looked.shared, complete)
+    complete = outcome.complete and lookup.complete
+    return Plan(parts, report, spec, options, audit, proofs, order, limit, lookup.shared, complete)
 
 
 def _needed(
@@ -276,7 +276,7 @@ def _needed(
         return enough_parts(parts, limit) if options.scan_limits or limit == 0 else every
     if not (options.scan_topk and options.stats_filter):
         return every
-    ranked = Ranked(parts, conjuncts, order, {s.schema_id: s for s in snapshot.head.schemas}, now)
+    ranked = RankedParts(parts, conjuncts, order, {s.schema_id: s for s in snapshot.head.schemas}, now)
     bound = ranked.bound(limit)
     if bound is None:
         return every
@@ -298,54 +298,54 @@ def report_order(report: Report, order: Order, limit: int | None) -> None:
         report.not_skipped_because.append(Counts(conjunct=said, reason=why))
 
 
-def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRefs, dict[str, Proof]]:
+def _audit(outcome: FunnelOutcome, options: Options, *, filtered: bool) -> tuple[PartRefs, dict[str, Proof]]:
     """Choose skipped parts to read anyway, and the claims to check on the whole sample.
 
     Kept parts are sampled second, within the rest of the budget. A sampled part loses its ``all_match`` mark,
     so that its rows are tested.
     """
     if not options.audit_percent or not filtered:
-        return PartRefs(sieved.parts.slice(0, 0), np.zeros(0, dtype=np.bool_)), {}
-    every = PartRefs(sieved.parts, np.zeros(len(sieved.keep), dtype=np.bool_))
+        return PartRefs(outcome.parts.slice(0, 0), np.zeros(0, dtype=np.bool_)), {}
+    every = PartRefs(outcome.parts, np.zeros(len(outcome.keep), dtype=np.bool_))
     ids, sizes, budget = every.table["part_id"].to_pylist(), every.column("bytes"), options.audit_max_bytes
     chosen = np.zeros(len(ids), dtype=np.bool_)
-    for group in (~sieved.keep, sieved.keep):
+    for group in (~outcome.keep, outcome.keep):
         at = np.flatnonzero(group)
         chosen[at] = audit_sample(
             [ids[i] for i in at], sizes[at], options.audit_percent, budget - int(sizes[chosen].sum())
         )
     proofs = {
-        ids[i]: Proof.NONE if not sieved.keep[i] else Proof.ALL if sieved.all_match[i] else Proof.BLOCKS
+        ids[i]: Proof.NONE if not outcome.keep[i] else Proof.ALL if outcome.all_match[i] else Proof.BLOCKS
         for i in np.flatnonzero(chosen)
     }
-    sieved.all_match = sieved.all_match & ~chosen
-    return every.where(chosen & ~sieved.keep), proofs
+    outcome.all_match = outcome.all_match & ~chosen
+    return every.where(chosen & ~outcome.keep), proofs
 
 
-def _fill(report: Report, sieved: Sieved, kept: PartRefs, needed: Bools, audit: PartRefs, order: Order) -> None:
+def _fill(report: Report, outcome: FunnelOutcome, kept: PartRefs, needed: Bools, audit: PartRefs, order: Order) -> None:
     parts, beyond = kept.where(needed), int((~needed).sum())
-    by_index = sieved.segments_by_index
+    by_index = outcome.segments_by_index
     report.segments.update(
-        total=sieved.segments_total,
-        skipped=sieved.segments_skipped + by_index,
-        by_stats=sieved.segments_skipped,
+        total=outcome.segments_total,
+        skipped=outcome.segments_skipped + by_index,
+        by_stats=outcome.segments_skipped,
         by_index=by_index,
     )
     report.parts.update(
-        total=sieved.parts_total,
-        skipped_segment=sieved.parts_skipped_segment,
-        skipped_stats=sieved.parts_total
-        - sieved.parts_skipped_segment
-        - sieved.parts_skipped_index
-        - int(sieved.keep.sum()),
-        skipped_index=sieved.parts_skipped_index,
+        total=outcome.parts_total,
+        skipped_segment=outcome.parts_skipped_segment,
+        skipped_stats=outcome.parts_total
+        - outcome.parts_skipped_segment
+        - outcome.parts_skipped_index
+        - int(outcome.keep.sum()),
+        skipped_index=outcome.parts_skipped_index,
         skipped_limit=0 if order else beyond,
         skipped_topk=beyond if order else 0,
         kept=len(parts),
         all_match=int(parts.all_match.sum()),
         audited=len(audit),
     )
-    report.bytes.update(table=sieved.bytes_table, skipped=sieved.bytes_table - parts.bytes)
+    report.bytes.update(table=outcome.bytes_table, skipped=outcome.bytes_table - parts.bytes)
     report.blocks["total"] = parts.blocks
-    report.rows["total"] = sieved.rows_total
-    report.because, report.not_skipped_because = sieved.because, sieved.not_skipped_because
+    report.rows["total"] = outcome.rows_total
+    report.because, report.not_skipped_because = outcome.because, outcome.not_skipped_because

@@ -44,7 +44,7 @@ class Proof(Enum):
     BLOCKS = "was read in part"
 
 
-Found = Callable[[str, str], None]
+OnViolation = Callable[[str, str], None]
 """Callback that receives a part id and a description of the wrong proof."""
 
 
@@ -64,9 +64,9 @@ def audit_sample(
 
 
 def read_audited(
-    ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, found: Found
+    ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, on_violation: OnViolation
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of ``ref`` read without skipping; call ``found`` if ``proof`` does not hold.
+    """Yield the rows of ``ref`` read without skipping; call ``on_violation`` if ``proof`` does not hold.
 
     A claim is not checked if the reader leaves a conjunct to Spark, since rows that it yields need not match, or if
     only Spark can test one of the rows. Raises the filter's errors. If a skipped part cannot be read or tested at
@@ -87,46 +87,47 @@ def read_audited(
                 _log_unchecked(ref, error)
                 return
             if checkable and spec.errors == "raise":
-                found(ref.part_id, f"it {proof.value}, but rows match")
+                on_violation(ref.part_id, f"it {proof.value}, but rows match")
         if checkable:
-            _compare(ref, proof, spec, counters, str(error), found)
+            _compare(ref, proof, spec, counters, str(error), on_violation)
         raise
     except (CorruptData, NotFound, StoreUnavailable) as error:
         if proof is not Proof.NONE:
             raise
         _log_unchecked(ref, error)
         return
-    except GeneratorExit:  # the consumer stopped: what came already may disprove the claim
+    except GeneratorExit:  # the consumer stopped: the rows so far may already disprove the claim
         if rows and proof is Proof.NONE and checkable:
-            with suppress(TamisError):  # a closing consumer gets no errors; ``found`` has recorded it
+            with suppress(TamisError):  # a closing consumer gets no errors; ``on_violation`` has recorded it
                 if spec.errors == "keep":
-                    _compare(ref, proof, spec, counters, rows, found)
+                    _compare(ref, proof, spec, counters, rows, on_violation)
                 else:
-                    found(ref.part_id, f"it {proof.value}, but rows match")
+                    on_violation(ref.part_id, f"it {proof.value}, but rows match")
         raise
     if checkable:
-        _compare(ref, proof, spec, counters, rows, found)
+        _compare(ref, proof, spec, counters, rows, on_violation)
 
 
 def _compare(
-    ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, without: int | str, found: Found
+    ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, without: int | str, on_violation: OnViolation
 ) -> None:
     """Compare with the claim.
 
     ``without``: the number of rows read without skipping, or the filter's error.
     """
-    claimed = 0 if proof is Proof.NONE else _claimed(replace(ref, all_match=proof is Proof.ALL), spec, counters)
+    claimed = 0 if proof is Proof.NONE else _count_or_error(replace(ref, all_match=proof is Proof.ALL), spec, counters)
     if claimed == without or (isinstance(claimed, str) and isinstance(without, str)):
         return
     if _is_unknown(ref, without, claimed):
         return
-    if spec.errors == "keep":  # rows that only Spark can judge, as by newer letters, survived: they disprove nothing
-        without, certain = certain_matches(ref, spec, counters), replace(spec, errors="raise")
-        claimed = 0 if proof is Proof.NONE else _claimed(replace(ref, all_match=proof is Proof.ALL), certain, counters)
+    if spec.errors == "keep":  # rows that only Spark can test, such as those with newer letters, disprove nothing
+        without, certain = count_certain_matches(ref, spec, counters), replace(spec, errors="raise")
+        marked = replace(ref, all_match=proof is Proof.ALL)
+        claimed = 0 if proof is Proof.NONE else _count_or_error(marked, certain, counters)
         if (claimed == without and not isinstance(without, str)) or _is_unknown(ref, without, claimed):
             return
     shown = [f"its filter fails: {x}" if isinstance(x, str) else f"{x} rows match" for x in (without, claimed)]
-    found(
+    on_violation(
         ref.part_id,
         f"it {proof.value}, but {shown[0]}" + ("" if proof is Proof.NONE else f", with skipping {shown[1]}"),
     )
@@ -148,13 +149,13 @@ def _without_claims(ref: PartRef) -> dict[str, Any]:
     return {f.name: _CLAIM_FIELDS[f.name] for f in fields(ref) if f.name in _CLAIM_FIELDS}
 
 
-def certain_matches(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> int | str:
+def count_certain_matches(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> int | str:
     """Return the number of rows of ``ref`` that match for certain, read without skipping, or the filter's error."""
     certain = replace(spec, errors="raise", block_statistics=False)
-    return _claimed(replace(ref, **_without_claims(ref)), certain, counters)
+    return _count_or_error(replace(ref, **_without_claims(ref)), certain, counters)
 
 
-def _claimed(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> int | str:
+def _count_or_error(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> int | str:
     """Return the number of rows read with skipping, or the filter's error. Counts the cost, not the rows."""
     cost, rows = ReadCounters(), 0
     try:

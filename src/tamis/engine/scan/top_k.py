@@ -7,7 +7,7 @@ following waves. No bound is derived from fewer than k rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,11 +21,11 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.core.types.numbered_rows import NumberedRows
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
-from tamis.engine.scan.limit_pruning import Bools, Numbers, Ranked
-from tamis.engine.scan.parallel_reader import in_order, reader_threads
+from tamis.engine.scan.limit_pruning import Bools, Numbers, RankedParts
+from tamis.engine.scan.parallel_reader import read_in_order, reader_threads
 from tamis.engine.scan.scan_order import sorted_rows, sorts_before
 from tamis.engine.scan.scan_plan import Plan
-from tamis.engine.scan.skip_audit import read_audited
+from tamis.engine.scan.skip_audit import OnViolation, read_audited
 from tamis.engine.secondary_index import read_shared
 from tamis.sizes import SIZES
 from tamis.storage.files import PartRef
@@ -36,12 +36,11 @@ HELD_BYTES = SIZES.topk_held_bytes
 """Bytes that they have, too, and those of the batches of the result; a single row may have more."""
 
 PLACE, POSITION = "_place", "_position"
-Violated = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The result of a search."""
+class TopRows:
+    """The best rows that a search found, and what it left unvisited."""
 
     rows: pa.Table
     """The best rows in order: their keys, ``PLACE`` and ``POSITION``."""
@@ -52,11 +51,14 @@ class Found:
 
 
 class TopK:
-    """A search for the first ``limit`` rows of ``plan``; ``read`` holds the indices of visited parts."""
+    """A search for the first ``limit`` rows of ``plan``; ``read`` holds the indices of visited parts.
 
-    def __init__(self, plan: Plan, violated: Violated) -> None:
+    ``on_violation`` receives the wrong proofs that audits find.
+    """
+
+    def __init__(self, plan: Plan, on_violation: OnViolation) -> None:
         assert plan.limit is not None
-        self._plan, self._violated, self._limit, self._order = plan, violated, plan.limit, plan.order
+        self._plan, self._on_violation, self._limit, self._order = plan, on_violation, plan.limit, plan.order
         self._keys = Schema(tuple({by.field.id: by.field for by in plan.order}.values()))
         self._columns = [self._keys.names.index(by.field.name) for by in plan.order]
         self.read: set[int] = set()
@@ -65,15 +67,15 @@ class TopK:
 
     # --- search ---
 
-    def search(self, most_bytes: int | None = None) -> Found:
+    def search(self, most_bytes: int | None = None) -> TopRows:
         """Find the best rows in all parts that may hold one.
 
         ``most_bytes`` limits the total size of the visited parts (at least one is visited).
         """
         plan, found, bound = self._plan, self._none(), None
         if self._limit == 0:
-            return Found(found, None, np.empty(0, dtype=np.int64))
-        ranked = Ranked(
+            return TopRows(found, None, np.empty(0, dtype=np.int64))
+        ranked = RankedParts(
             plan.parts, plan.spec.conjuncts, self._order, plan.spec.part_schemas, (plan.spec.now_micros or 0,) * 2
         )
         waiting, wave = ranked.best_first(), 1
@@ -91,9 +93,9 @@ class TopK:
             if sharper is not None and sharper != bound and plan.options.scan_topk:
                 bound = sharper
                 waiting = self._left(ranked, bound, waiting, held_back)
-        return Found(found, bound, waiting)
+        return TopRows(found, bound, waiting)
 
-    def _left(self, ranked: Ranked, bound: Expr, waiting: Numbers, held_back: Bools) -> Numbers:
+    def _left(self, ranked: RankedParts, bound: Expr, waiting: Numbers, held_back: Bools) -> Numbers:
         if not len(waiting) or not self._plan.options.stats_filter:
             return waiting
         return waiting[~ranked.cannot_qualify(bound, waiting) | held_back[waiting]]
@@ -117,7 +119,7 @@ class TopK:
             partial(self._search, at, ref, None if held_back[at] else bound)
             for at, ref in zip(places, refs, strict=True)
         ]
-        for batch in in_order(work, min(reader_threads(self._plan.spec.url), len(work))):
+        for batch in read_in_order(work, min(reader_threads(self._plan.spec.url), len(work))):
             yield pa.Table.from_batches([batch])
 
     def _search(self, place: int, ref: PartRef, bound: Expr | None) -> Generator[pa.RecordBatch]:
@@ -127,7 +129,7 @@ class TopK:
         try:
             if proof is not None:
                 batches = read_audited(
-                    ref, proof, replace(spec, conjuncts=self._plan.spec.conjuncts), counters, self._violated
+                    ref, proof, replace(spec, conjuncts=self._plan.spec.conjuncts), counters, self._on_violation
                 )
             else:
                 batches = read_shared(
@@ -196,7 +198,7 @@ class TopK:
         work = [
             partial(self._fetch, int(at), BitMap(position[place == at].astype(np.uint32))) for at in np.unique(place)
         ]
-        yield from in_order(work, min(reader_threads(self._plan.spec.url), len(work)))
+        yield from read_in_order(work, min(reader_threads(self._plan.spec.url), len(work)))
 
     def _fetch(self, place: int, wanted: Any) -> Generator[pa.RecordBatch]:
         kept = self._plan.parts

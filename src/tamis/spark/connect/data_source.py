@@ -114,7 +114,7 @@ class TableReader(DataSourceReader):  # type: ignore[misc]  # PySpark ships no t
     def _plan(self) -> tuple[Read, list[bytes]]:
         """Plan at the first call; return the read function and the pickled tasks."""
         if self._planned is None:
-            plan = _scan(self._options, self._snapshot).ready()
+            plan = _scan(self._options, self._snapshot).plan_read()
             tasks = [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in Cut(plan, _SIZES).tasks()]
             self._planned = Read("connect", plan.spec, None), tasks
         return self._planned

@@ -18,7 +18,7 @@ from tamis.engine.scan.skip_audit import (
     Proof,
     audit_is_strict,
     audit_violation,
-    certain_matches,
+    count_certain_matches,
     log_violation,
     read_audited,
 )
@@ -36,7 +36,7 @@ def audit_native(audited: Plan, report: Report, native_rows: Callable[[PartRef],
     def found(part: str, problem: str) -> None:
         nonlocal sound
         sound = False
-        report.violate(part, problem)
+        report.record_violation(part, problem)
         error = audit_violation(report.table, report.filter, part, problem)
         if audit_is_strict():
             raise error
@@ -54,7 +54,7 @@ def audit_native(audited: Plan, report: Report, native_rows: Callable[[PartRef],
         returned = native_rows(ref)
         if returned >= matching or not evaluates_all(spec):
             continue
-        certain = certain_matches(ref, spec, ReadCounters())
+        certain = count_certain_matches(ref, spec, ReadCounters())
         if isinstance(certain, str) or returned < certain:
             found(ref.part_id, f"Spark's reader returns {returned} rows of it, but {matching} rows match")
     report.parts["audited"] = len(audited.audit)

@@ -24,7 +24,7 @@ from tamis.engine.scan import PartRefs, Plan
 from tamis.engine.scan.partial_aggregates import Aggregation, Measure
 from tamis.engine.scan.scan_order import Order, sort_key
 from tamis.engine.scan.scan_plan import report_order
-from tamis.engine.scan.top_k import PLACE, POSITION, Found, TopK
+from tamis.engine.scan.top_k import PLACE, POSITION, TopK, TopRows
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.spark.jvm_bridge.wire_format import list_items
@@ -162,9 +162,9 @@ def reduce_to_top(plan: Plan, share: float) -> Plan:
         or not plan.options.scan_topk
     ):
         return plan
-    search = TopK(replace(plan, report=plan.report.fresh()), lambda _part, _problem: None)
+    search = TopK(replace(plan, report=plan.report.for_execution()), lambda _part, _problem: None)
     found = search.search(int(LOOK_BYTES / max(share, 1e-6)))
-    plan.report.looked(cost(search))
+    plan.report.record_search(cost(search))
     if found.bound is None and len(found.left):
         return plan
     return _cut_down(plan, found)
@@ -183,7 +183,7 @@ def cost(search: TopK) -> ReadCounters:
     )
 
 
-def _cut_down(plan: Plan, found: Found) -> Plan:
+def _cut_down(plan: Plan, found: TopRows) -> Plan:
     place, position = found.rows[PLACE].to_numpy(), found.rows[POSITION].to_numpy()
     winners = np.unique(place)
     kept = np.sort(np.concatenate([winners, found.left])).astype(np.int64)
@@ -194,7 +194,7 @@ def _cut_down(plan: Plan, found: Found) -> Plan:
     chosen = [rows.get(int(at), old) for at, old in zip(kept, before, strict=True)]
     sure = np.isin(kept, winners)
     gone = plan.parts.where(~np.isin(np.arange(len(plan.parts)), kept))
-    plan.report.unread(len(gone), int(gone.all_match.sum()), gone.blocks, gone.bytes, "skipped_topk")
+    plan.report.record_unread(len(gone), int(gone.all_match.sum()), gone.blocks, gone.bytes, "skipped_topk")
     plan.report.parts["all_match"] = int(sure.sum())
     report_order(plan.report, plan.order, plan.limit)
     bounded = plan.spec.conjuncts if found.bound is None else (*plan.spec.conjuncts, found.bound)

@@ -73,7 +73,7 @@ def ordered_tasks(spark: Any, payloads: Sequence[bytes]) -> Any:
 
 def _ready(scan: Scan) -> Plan:
     try:
-        return scan.ready()
+        return scan.plan_read()
     except InvalidInput as error:
         if error.code != "UNKNOWN_FUNCTION":
             raise

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tamis.engine.part_reader import ReadCounters
-from tamis.engine.scan.report.report_hooks import deliver_report, when_hooked
-from tamis.engine.scan.report.scan_report import Counts, Report, before_reading
+from tamis.engine.scan.report.report_hooks import deliver_report, on_first_hook
+from tamis.engine.scan.report.scan_report import Counts, Report, on_reports_read
 from tamis.engine.scan.skip_audit import audit_violation, log_violation
 from tamis.spark.executors.read_task import Outcome
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -44,7 +44,7 @@ class Opening:
     def charge(self, report: Report) -> None:
         """Add the cost to ``report``, once."""
         if self.seconds is not None:
-            report.planned(self.bytes, self.requests)
+            report.record_planning(self.bytes, self.requests)
             report.seconds = Counts(open=self.seconds, **report.seconds)
         self.seconds = None
 
@@ -119,14 +119,14 @@ class Ledger:
         self._lock = threading.RLock()
         self.accumulator = context.accumulator(_Inbox(self), _Param())
         context._jsc.sc().addSparkListener(self._jvm_executions)
-        before_reading(self.settle)
+        on_reports_read(self.settle)
         self._closed: deque[Report] = deque()
         """Reports that no hook has got yet: callbacks run without the lock, which ending tasks need."""
         self._delivering = threading.RLock()
         self._settled: OrderedDict[str, int] = OrderedDict()
         """Bytes of data files read by scans whose report is closed: a hook closes it while they are asked for."""
         self._owner = owner
-        when_hooked(self._listen)
+        on_first_hook(self._listen)
 
     def plan(self, key: str, planned: Planned) -> None:
         """Remember a scan by the key of its Java object. Drops the oldest."""
@@ -157,7 +157,7 @@ class Ledger:
         self._bytes[outcome.key] = outcome.counters.bytes_leader + outcome.counters.bytes_follower
         report.add(("spark", task), outcome.counters)
         for part, problem in outcome.violations:
-            report.violate(part, problem)
+            report.record_violation(part, problem)
             log_violation(audit_violation(report.table, report.filter, part, problem))
 
     def _report(self, scan: str, execution: str) -> Report | None:
@@ -166,7 +166,7 @@ class Ledger:
             planned = next((p for p in reversed(self._planned.values()) if p.scan == scan), None)
             if planned is None:
                 return None
-            self._open[key] = planned.report.fresh()
+            self._open[key] = planned.report.for_execution()
             while len(self._open) > _KEPT:
                 self._close(next(iter(self._open)))
         return self._open[key]

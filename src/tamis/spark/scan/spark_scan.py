@@ -371,7 +371,7 @@ class Scan:
             or not saves_much(self.plan, self.source.snapshot, self.selected, f)
         ):
             return None
-        report = self.plan.report.fresh()
+        report = self.plan.report.for_execution()
         report.reader, report.reader_reason = "eager", "nothing was read"
         known = replace(self.plan, report=report)
         request = ScanRequest(self.filters, self.selected, self.required, keyed=True)
@@ -386,7 +386,7 @@ class Scan:
         if self.native:  # Spark's reader checks no proofs and reads no single rows
             options = replace(options, audit_percent=0.0, index_use="off")
         plan = plan_prepared(self, (*self.filters.conjuncts, *keys), options)
-        plan.report.joined(self.plan.report)
+        plan.report.record_join(self.plan.report)
         self._tell_reader(plan)
         made = Narrowed(scan_id(), keys, plan, self._cut(plan))
         size, rows = self._sizes_of(plan)

@@ -164,7 +164,7 @@ def overwrite_rows(
         untouched, survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
         change = Replacement(
             conjuncts,
-            found.parts.without(untouched),
+            found.parts.exclude(untouched),
             manifests,
             survivors,
             rewritten=len(partial) - len(untouched),

@@ -55,12 +55,12 @@ def overwrite(
     tracked = TrackedRead(found)
     tracked.answered(found.parts.where(found.parts.all_match))
     untouched = [ref.part_id for ref in partial if not tracked.has_match(ref)]
-    rewritten = partial.without(untouched)
+    rewritten = partial.exclude(untouched)
     rest = survivors_of(rewritten, found.spec, head.schema, conjuncts, tracked.rows)
     survivors = list(write_rows(store, head, rest, options, complete=True))
     change = Replacement(
         conjuncts,
-        found.parts.without(untouched),
+        found.parts.exclude(untouched),
         manifests,
         survivors,
         rewritten=len(rewritten),

@@ -100,8 +100,8 @@ def on_report(callback: Callable[[Report | CommitReport], object]) -> Hook:
     return hook
 
 
-def when_hooked(start: Callable[[], None]) -> None:
-    """Call ``start`` once there has been a hook, for engines whose scans end elsewhere."""
+def on_first_hook(start: Callable[[], None]) -> None:
+    """Call ``start`` when the first hook is added, or now if there was one, for engines whose scans end elsewhere."""
     with _lock:
         _started.append(start)
         now = _watching

@@ -31,7 +31,7 @@ def counted_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
+def funnel_lines(report: Report) -> list[tuple[str, str, str, str, str]]:
     """Return the lines of the funnel: level, read, total, share read, how the rest was avoided."""
     segments, parts, blocks, rows, sizes = report.segments, report.parts, report.blocks, report.rows, report.bytes
     read_segments = segments["total"] - segments["skipped"]
@@ -76,12 +76,12 @@ def report_reasons(report: Report) -> list[str]:
         for e in report.because
     ]
     lines += [f"{e['conjunct']}: did not skip because {e['reason']}" for e in report.not_skipped_because]
-    lines += [f"indexes: {said}" for said in filter(None, [by_index(report)])]
+    lines += [f"indexes: {said}" for said in filter(None, [index_summary(report)])]
     lines += [f"AUDIT: what was proved of part {e['part']} is wrong: {e['problem']}" for e in report.violations]
     return lines if report.error is None else [*lines, f"ended with {report.error}"]
 
 
-def by_index(report: Report) -> str | None:
+def index_summary(report: Report) -> str | None:
     """Describe which indexes are used, for how many segments, or why none is; None if irrelevant."""
     if report.filter is None or report.index_reason == NO_INDEX:
         return None
@@ -127,7 +127,7 @@ def report_records(report: Report) -> list[dict[str, Any]]:
         _record("conjunct", conjunct, parts["total"] - count, parts["total"], line)
         for (conjunct, count), line in zip(skipped, report_reasons(report), strict=False)
     ]
-    if (said := by_index(report)) is not None:
+    if (said := index_summary(report)) is not None:
         found.append(_record("indexes", ", ".join(e["name"] for e in report.indexes) or None, None, None, said))
     return [*found, _record("reader", report.reader, None, None, report.reader_reason)]
 
@@ -153,7 +153,7 @@ def notes(report: Report) -> str:
 
 def to_text(report: Report) -> str:
     """Render the funnel as plain text, for logs and terminals without colour."""
-    table = [("", "read", "total", "", ""), *funnel(report)]
+    table = [("", "read", "total", "", ""), *funnel_lines(report)]
     widths = [max(len(row[i]) for row in table) for i in range(5)]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4]]).rstrip()
@@ -171,7 +171,7 @@ def to_rich(report: Report) -> Any:
     table = Table(title=Text(printable(title(report))), title_justify="left")
     for name in ("level", "read", "total", "share", "avoided"):
         table.add_column(name, justify="right" if name in {"read", "total", "share"} else "left")
-    for row in funnel(report):
+    for row in funnel_lines(report):
         table.add_row(*(Text(printable(cell)) for cell in row))
     return Group(
         table, *(Text(printable(line)) for line in report_reasons(report)), Text(printable(notes(report)), style="dim")
@@ -183,7 +183,7 @@ def to_html(report: Report) -> str:
     out = io.StringIO()
     out.write(f"<table><caption style='text-align:left'>{html.escape(printable(title(report)))}</caption>")
     out.write("<tr><th></th><th>read</th><th>total</th><th></th><th></th></tr>")
-    for row in funnel(report):
+    for row in funnel_lines(report):
         out.write(
             "<tr>"
             + "".join(

@@ -93,19 +93,19 @@ class Report:
         self._attempts: dict[Hashable, ReadCounters] = {}
         self._lock = threading.Lock()
 
-    def planned(self, metadata_bytes: int, requests: int) -> None:
+    def record_planning(self, metadata_bytes: int, requests: int) -> None:
         """Add what planning read from the log, the manifests and the rollups."""
         self.bytes["metadata"] += metadata_bytes
         self._planned_requests += requests
         self._total()
 
-    def looked_up(self, index_bytes: int, requests: int) -> None:
+    def record_lookup(self, index_bytes: int, requests: int) -> None:
         """Add what planning read from indexes."""
         self._planned_index += index_bytes
         self._planned_requests += requests
         self._total()
 
-    def answer(self, parts: int, rows: int) -> None:
+    def record_answered(self, parts: int, rows: int) -> None:
         """Move ``parts`` entirely matching parts, of ``rows`` rows, from kept to answered."""
         self.parts["kept"] -= parts
         self.parts["all_match"] -= parts
@@ -113,12 +113,12 @@ class Report:
         self._answered_rows += rows
         self._total()
 
-    def looked(self, counters: ReadCounters) -> None:
-        """Add reads made while planning what to execute; every execution's report includes them."""
+    def record_search(self, counters: ReadCounters) -> None:
+        """Add the reads of a search made during planning; every execution's report includes them."""
         self._looked.merge(counters)
         self._total()
 
-    def joined(self, without: Report) -> None:
+    def record_join(self, without: Report) -> None:
         """Record what a join's keys skipped, compared to the plan ``without`` them.
 
         The costs of both plans add up.
@@ -126,7 +126,7 @@ class Report:
         self.parts.update({name: without.parts[name] for name in SKIPPED})
         self.parts["skipped_join"] = without.parts["kept"] - self.parts["kept"]
         self.bytes["index"] += without.bytes["index"]
-        self.planned(without.bytes["metadata"], without._planned_requests)
+        self.record_planning(without.bytes["metadata"], without._planned_requests)
         self.seconds = Counts(
             {**without.seconds, "plan": without.seconds.get("plan", 0.0) + self.seconds.get("plan", 0.0)}
         )
@@ -163,8 +163,8 @@ class Report:
     def _counts(self) -> tuple[Counts, ...]:
         return self.segments, self.parts, self.blocks, self.rows, self.bytes, self.seconds
 
-    def unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
-        """Subtract parts that were planned but never read.
+    def record_unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
+        """Move parts that were planned but never read from kept to the count ``why``.
 
         The limit was reached, the consumer stopped, or better rows were found elsewhere.
         """
@@ -181,7 +181,7 @@ class Report:
         if self.finished:  # an executor reported late
             self._total()
 
-    def violate(self, part: str, problem: str) -> None:
+    def record_violation(self, part: str, problem: str) -> None:
         """Record an audit violation once (a task may be retried)."""
         found = Counts(part=part, filter=self.filter, problem=problem)
         with self._lock:
@@ -220,7 +220,7 @@ class Report:
         _register(self)
         return True
 
-    def fresh(self) -> Report:
+    def for_execution(self) -> Report:
         """Return a report for another execution of the plan: what planning found, without the reads."""
         other = copy(self)
         for name in _FIELDS:
@@ -232,7 +232,7 @@ class Report:
 
     def replanned(self) -> Report:
         """Return a report for an execution of a remembered plan: what planning found, but not what it cost."""
-        other = self.fresh()
+        other = self.for_execution()
         other.bytes["metadata"] = other._planned_requests = other._planned_index = 0
         other.seconds = Counts(plan=0.0)
         other._total()
@@ -315,12 +315,12 @@ _FIELDS = (
 
 _reports: deque[Report] = deque(maxlen=_KEPT_REPORTS)
 _reports_lock = threading.Lock()
-_before_reading: list[Callable[[], None]] = []
+_settlers: list[Callable[[], None]] = []
 
 
-def before_reading(settle: Callable[[], None]) -> None:
-    """Register a callback to run before reports are read, for engines that finish their reports late."""
-    _before_reading.append(settle)
+def on_reports_read(settle: Callable[[], None]) -> None:
+    """Register a callback that ``reports`` runs first, for engines that finish their reports late."""
+    _settlers.append(settle)
 
 
 def reports(n: int = 1) -> list[Report]:
@@ -332,7 +332,7 @@ def reports(n: int = 1) -> list[Report]:
         raise InvalidInput(
             f"{n!r} is not a number of reports.", code="BAD_LIMIT", name="n", remedy="Give a whole number."
         )
-    for settle in tuple(_before_reading):
+    for settle in tuple(_settlers):
         settle()
     with _reports_lock:
         return list(_reports)[: max(n, 0)]
