@@ -17,7 +17,7 @@ def made(given_: tuple[list[bool], set[tuple[int, int]]]) -> Candidates:
     known, hits = given_
     of_known = sorted(hit for hit in hits if known[hit[0]])
     parts, rows = (np.array([hit[at] for hit in of_known], dtype=np.int64) for at in (0, 1))
-    return Candidates.of(np.array(known), parts, rows)
+    return Candidates.from_hits(np.array(known), parts, rows)
 
 
 def rows(candidates: Candidates) -> set[tuple[int, int]]:

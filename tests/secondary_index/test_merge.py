@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 from tamis.core.types import Field, String
-from tamis.engine.secondary_index.index_definition import obstacle
+from tamis.engine.secondary_index.index_definition import unindexable_reason
 from tests.secondary_index.tables import delete, empty_table, ids, info, key_in, rows_of, same, table_a, used
 
 
@@ -134,7 +134,7 @@ def test_types(tmp_path: Path, kind: str) -> None:
 
 
 def test_collated_text_is_refused() -> None:
-    assert "collation UNICODE_CI" in (obstacle(Field("s", String(collation="UNICODE_CI"), id=1)) or "")
+    assert "collation UNICODE_CI" in (unindexable_reason(Field("s", String(collation="UNICODE_CI"), id=1)) or "")
 
 
 def test_planning_does_not_grow_with_index_segments_that_are_not_asked(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_what_a_look_up_is_worth() -> None:
     assert budget.refusal(Estimate(4_000, 1_000_000), covering=False) is None
     assert "to save" in str(budget.refusal(Estimate(0, 41_000_000), covering=True))
     assert "finds 6,000,000 rows" in str(budget.refusal(Estimate(6_000_000, 45_000_000), covering=False))
-    assert budget.most(1_000_000) > 4_000 > 1_024 == budget.most(50_000_000)
+    assert budget.most_hits(1_000_000) > 4_000 > 1_024 == budget.most_hits(50_000_000)
     assert budget.refusal(Estimate(6_000_000, 9_000_000), covering=True) is None
     thousand = Estimate(1_000, 4_700_000)
     assert budget.refusal(thousand, covering=False) is None, "a tenth of the index"

@@ -90,7 +90,7 @@ def test_a_large_result_is_left_to_the_tasks(t: tamis.Table, monkeypatch: pytest
 def test_a_task_gets_what_its_own_parts_need(t: tamis.Table) -> None:
     made = t.scan("k BETWEEN 100 AND 3000", options=PLAN).plan()
     first = made.parts[0].part_id
-    mine = made.shared[0].of([first])
+    mine = made.shared[0].for_parts([first])
     assert set(mine.places) <= {first}
     assert len(mine.segments) <= 1
     assert pickle.loads(pickle.dumps(mine)) == mine  # our own

@@ -13,7 +13,7 @@ from tamis.core.types import Schema
 from tamis.engine.scan.funnel import FunnelOutcome
 from tamis.engine.scan.report.scan_report import Counts, Report
 from tamis.engine.scan.scan_options import Options
-from tamis.engine.secondary_index import IndexUse, Outcome, check_use, choose_candidates
+from tamis.engine.secondary_index import IndexUse, LookupOutcome, check_use, choose_candidates
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
 
@@ -26,7 +26,7 @@ def prune_by_index(
     outcome: FunnelOutcome,
     use: IndexUse,
     now: tuple[int, int],
-) -> Outcome:
+) -> LookupOutcome:
     """Look the filter up in the indexes and reduce ``outcome.keep`` to the parts that they leave.
 
     The parts of ``outcome`` get the columns ``candidates`` and ``candidate_rows``. Reads a bounded amount of
@@ -68,7 +68,7 @@ def check_index_options(given: Mapping[str, Any], options: Options, head: Head) 
         check_use(head, options.index_use)
 
 
-def report_lookup(report: Report, found: Outcome) -> None:
+def report_lookup(report: Report, found: LookupOutcome) -> None:
     """Record in the report what the indexes did, and the cost."""
     report.indexes = [Counts(name=used.name, segments=used.segments, missing=used.missing) for used in found.used]
     report.index_reason = found.reason

@@ -34,7 +34,10 @@ class OpenStream:
         """Stops the readers and waits for them."""
 
     def track_batches(self, batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
-        """Yield ``batches``, recording whether the consumer waits. Raises ``RuntimeError`` if the interpreter is ending."""
+        """Yield ``batches``, recording whether the consumer waits.
+
+        Raises ``RuntimeError`` if the interpreter is ending.
+        """
         try:
             self.reading = True
             for batch in batches:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tamis.engine.secondary_index.index_build import Work as Work
     from tamis.engine.secondary_index.index_build import run_here as run_here
     from tamis.engine.secondary_index.index_choice import NO_INDEX as NO_INDEX
-    from tamis.engine.secondary_index.index_choice import Outcome as Outcome
+    from tamis.engine.secondary_index.index_choice import LookupOutcome as LookupOutcome
     from tamis.engine.secondary_index.index_choice import choose_candidates as choose_candidates
     from tamis.engine.secondary_index.index_coverage import Coverage as Coverage
     from tamis.engine.secondary_index.index_coverage import compute_coverage as compute_coverage
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.engine.secondary_index.index_definition import users_of as users_of
     from tamis.engine.secondary_index.index_definition import with_index as with_index
     from tamis.engine.secondary_index.index_definition import without_index as without_index
-    from tamis.engine.secondary_index.index_upkeep import for_load as for_load
+    from tamis.engine.secondary_index.index_upkeep import entries_for_load as entries_for_load
     from tamis.engine.secondary_index.index_use import IndexUse as IndexUse
     from tamis.engine.secondary_index.shared_lookup import SharedLookup as SharedLookup
     from tamis.engine.secondary_index.shared_lookup import read_shared as read_shared
@@ -33,8 +33,8 @@ else:
         {
             "Coverage": "tamis.engine.secondary_index.index_coverage",
             "IndexUse": "tamis.engine.secondary_index.index_use",
+            "LookupOutcome": "tamis.engine.secondary_index.index_choice",
             "NO_INDEX": "tamis.engine.secondary_index.index_choice",
-            "Outcome": "tamis.engine.secondary_index.index_choice",
             "Run": "tamis.engine.secondary_index.index_build",
             "SharedLookup": "tamis.engine.secondary_index.shared_lookup",
             "Work": "tamis.engine.secondary_index.index_build",
@@ -43,8 +43,8 @@ else:
             "choose_candidates": "tamis.engine.secondary_index.index_choice",
             "compute_coverage": "tamis.engine.secondary_index.index_coverage",
             "define_index": "tamis.engine.secondary_index.index_definition",
+            "entries_for_load": "tamis.engine.secondary_index.index_upkeep",
             "find_index": "tamis.engine.secondary_index.index_definition",
-            "for_load": "tamis.engine.secondary_index.index_upkeep",
             "read_shared": "tamis.engine.secondary_index.shared_lookup",
             "run_here": "tamis.engine.secondary_index.index_build",
             "users_of": "tamis.engine.secondary_index.index_definition",

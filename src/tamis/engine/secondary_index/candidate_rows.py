@@ -28,7 +28,7 @@ class Candidates:
     rows: dict[int, BitMap] = field(default_factory=dict)
 
     @staticmethod
-    def of(known: Bools, parts: Ints, rows: Ints) -> Candidates:
+    def from_hits(known: Bools, parts: Ints, rows: Ints) -> Candidates:
         """Build from unordered hits, given as parallel arrays of parts and rows."""
         order = np.argsort(parts, kind="stable")
         parts, rows = parts[order], rows[order]
@@ -39,7 +39,7 @@ class Candidates:
         )
 
     @staticmethod
-    def nothing(count: int) -> Candidates:
+    def unknown(count: int) -> Candidates:
         """Return candidates where no part is known."""
         return Candidates(np.zeros(count, dtype=np.bool_))
 

@@ -163,14 +163,14 @@ class Build:
         return self.spec.write.url
 
     def manifests(self, done: Done | None = None) -> list[pa.Table]:
-        return in_order(entries_of(self.parts, self.spec, done), self.spec.write)
+        return write_sorted_entries(entries_of(self.parts, self.spec, done), self.spec.write)
 
     def cut(self, count: int) -> Sequence[Build]:
         step = max(min(count, len(self.parts)), 1)
         return [replace(self, parts=self.parts[at::step]) for at in range(step)]
 
 
-def in_order(entries: Iterator[pa.RecordBatch], spec: WriteSpec) -> list[pa.Table]:
+def write_sorted_entries(entries: Iterator[pa.RecordBatch], spec: WriteSpec) -> list[pa.Table]:
     """Sort entries and write them as index parts, in bounded memory; return a manifest row per part."""
     return list(write_parts(sorted_batches(entries, spec.schema, spec.cluster_by, SORT_MEMORY), spec))
 
@@ -188,7 +188,7 @@ def entries_of(
     tops = [f.id for f in spec.read.schema]
     for ordinal, ref in parts:
         start = 0
-        for batch in read_part(physical(ref), spec.read, ReadCounters()):
+        for batch in read_part(with_all_rows(ref), spec.read, ReadCounters()):
             found = dict(zip(tops, batch.columns, strict=True))
             arrays, doubt = [], np.zeros(len(batch), dtype=np.bool_)
             for column, f in zip(spec.columns, target, strict=False):
@@ -211,8 +211,8 @@ def entries_of(
             done(ref)
 
 
-def physical(ref: PartRef) -> PartRef:
-    """Return the part with all its rows: no deletions, no candidates."""
+def with_all_rows(ref: PartRef) -> PartRef:
+    """Return the part with all its physical rows: without deletions, candidates and claims about them."""
     clues: dict[str, Any] = {"deletion": None, "candidates": None, "all_match": False}
     return replace(ref, **{name: value for name, value in clues.items() if name in PartRef.__dataclass_fields__})
 

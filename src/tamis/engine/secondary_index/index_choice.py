@@ -24,7 +24,7 @@ from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadCounters, evidence_of
 from tamis.engine.secondary_index.candidate_rows import Bools, Candidates
 from tamis.engine.secondary_index.index_coverage import Coverage, compute_coverage
-from tamis.engine.secondary_index.index_lookup import Lookup, TooMany
+from tamis.engine.secondary_index.index_lookup import Lookup, TooManyHits
 from tamis.engine.secondary_index.index_segments import live_entries
 from tamis.engine.secondary_index.index_use import IndexUse
 from tamis.engine.secondary_index.indexed_paths import UNSURE, with_index_columns
@@ -41,7 +41,7 @@ NO_INDEX = "there is no index"
 
 
 @dataclass(slots=True)
-class Used:
+class UsedIndex:
     """An index that was used: segments it answered for, and segments asked about that it does not cover."""
 
     name: str
@@ -50,17 +50,17 @@ class Used:
 
 
 @dataclass(slots=True)
-class Outcome:
-    """The candidates that indexes leave in a plan's parts, the cost, and a sentence."""
+class LookupOutcome:
+    """The candidates that indexes leave in a plan's parts, the cost, and a sentence for the report."""
 
     candidates: Candidates
-    used: list[Used] = field(default_factory=list)
+    used: list[UsedIndex] = field(default_factory=list)
     reason: str = NO_INDEX
     counters: ReadCounters = field(default_factory=ReadCounters)
     shared: tuple[SharedLookup, ...] = ()
     """Lookups deferred to the part readers."""
     complete: bool = True
-    """Whether all that was asked could be read."""
+    """Whether all indexes that were looked up could be read."""
 
 
 def choose_candidates(
@@ -73,24 +73,24 @@ def choose_candidates(
     *,
     use: IndexUse,
     now: tuple[int, int],
-) -> Outcome:
+) -> LookupOutcome:
     """Consult the table's indexes about the parts in ``keep``. Never raises.
 
     ``parts`` are those of whole segments, with the statistics that the filter needs.
     """
-    nothing = Candidates.nothing(len(parts))
+    nothing = Candidates.unknown(len(parts))
     if not snapshot.head.indexes:
-        return Outcome(nothing)
+        return LookupOutcome(nothing)
     if use.mode == "off":
-        return Outcome(nothing, reason="tamis.index.use is off")
+        return LookupOutcome(nothing, reason="tamis.index.use is off")
     if not conjuncts:
-        return Outcome(nothing, reason="there is no filter")
+        return LookupOutcome(nothing, reason="there is no filter")
     if not keep.any():
-        return Outcome(nothing, reason="statistics leave nothing to read")
+        return LookupOutcome(nothing, reason="statistics leave nothing to read")
     try:
         return _Choice(snapshot, store, conjuncts, selected, parts, keep, use, now).outcome()
     except Exception as error:  # noqa: BLE001  # an index is optional: no problem with it may fail a query
-        return Outcome(nothing, reason=f"the indexes could not be used: {error}", complete=False)
+        return LookupOutcome(nothing, reason=f"the indexes could not be used: {error}", complete=False)
 
 
 class _Choice:
@@ -121,28 +121,28 @@ class _Choice:
         self._covered: dict[str, Coverage] = {}
         self._first: dict[str, Lookup] = {}
         """Lookups created to compare indexes; reused if needed unchanged."""
-        self._used: dict[str, Used] = {}
+        self._used: dict[str, UsedIndex] = {}
         self._why: list[str] = []
         self._counters = ReadCounters()
 
-    def outcome(self) -> Outcome:
-        found = Candidates.nothing(len(self._parts))
+    def outcome(self) -> LookupOutcome:
+        found = Candidates.unknown(len(self._parts))
         if not self._indexes:
-            return Outcome(found, reason=f"there is no index {self._use!r}")
+            return LookupOutcome(found, reason=f"there is no index {self._use!r}")
         for index in self._ranked():
-            found = self._and(found, index, self._usable(index))
+            found = self._intersect(found, index, self._usable(index))
         for at, conjunct in enumerate(self._conjuncts):
             if self._splits(conjunct) and not any(self._fails[: at + 1]):
-                found = found & self._any_leg(conjunct)
+                found = found & self._unite_legs(conjunct)
         self._why += [said for covered in self._covered.values() if (said := covered.unread_reason)]
         reason = "; ".join(dict.fromkeys(self._why))
         if self._used:
-            reason = "; ".join(filter(None, ["used " + ", ".join(self._used), self._how(), reason]))
+            reason = "; ".join(filter(None, ["used " + ", ".join(self._used), self._describe_shared(), reason]))
         reason = reason or "the filter is about no indexed column"
         whole = not any(covered.unread or covered.problem for covered in self._covered.values())
-        return Outcome(found, list(self._used.values()), reason, self._counters, tuple(self._shared), whole)
+        return LookupOutcome(found, list(self._used.values()), reason, self._counters, tuple(self._shared), whole)
 
-    def _how(self) -> str:
+    def _describe_shared(self) -> str:
         """Describe how shared lookups find rows."""
         return "; ".join(
             f"each task asks {shared.name} about its own parts"
@@ -166,13 +166,13 @@ class _Choice:
     def _schemas(self) -> dict[int, Schema]:
         return {schema.schema_id: schema for schema in self._snapshot.head.schemas}
 
-    def _on(self, index: IndexDefinition, expr: Expr) -> bool:
+    def _runs_on(self, index: IndexDefinition, expr: Expr) -> bool:
         """Whether an expression can run on the index's entries."""
-        paths = set(column_paths(self._said(index, expr))) - {(UNSURE,)}
+        paths = set(column_paths(self._rewrite_for(index, expr))) - {(UNSURE,)}
         fixed = self._now[0] == self._now[1] or not any(isinstance(node, Moving) for node in expr.walk())
         return bool(paths) and paths <= set(index.columns) and is_supported(expr) and fixed
 
-    def _said(self, index: IndexDefinition, expr: Expr) -> Expr:
+    def _rewrite_for(self, index: IndexDefinition, expr: Expr) -> Expr:
         """Rewrite for the index's entries, where paths into documents are columns."""
         schema = self._snapshot.head.schema
         return expr if schema is None else with_index_columns(expr, index, schema)
@@ -181,7 +181,7 @@ class _Choice:
         """Return the conjuncts by which the index may drop rows: those before any other that can raise."""
         out = []
         for at, conjunct in enumerate(self._conjuncts):
-            if self._on(index, conjunct):
+            if self._runs_on(index, conjunct):
                 out.append(at)
             elif self._fails[at]:
                 break
@@ -200,11 +200,11 @@ class _Choice:
         Each further column of the filter divides the cost, because page statistics say little about the joint
         selectivity of several columns.
         """
-        mine = tuple(self._said(index, self._conjuncts[at]) for at in usable)
+        mine = tuple(self._rewrite_for(index, self._conjuncts[at]) for at in usable)
         lookup = self._first[index.index_id] = self._lookup(self._coverage(index), mine, self._keep)
-        if not lookup.opened():
+        if not lookup.load_manifest():
             return inf
-        answered = int(lookup.asked.sum())
+        answered = int(lookup.covered_parts.sum())
         named = {path for conjunct in mine for path in column_paths(conjunct)} - {(UNSURE,)}
         return self._budget(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
 
@@ -214,7 +214,7 @@ class _Choice:
 
     # --- AND ---
 
-    def _and(self, found: Candidates, index: IndexDefinition, usable: Sequence[int]) -> Candidates:
+    def _intersect(self, found: Candidates, index: IndexDefinition, usable: Sequence[int]) -> Candidates:
         """Intersect ``found`` with this index's candidates, if that is worthwhile.
 
         Asks about segments not covered yet, and about all if many candidates are left.
@@ -222,7 +222,7 @@ class _Choice:
         open_parts = self._keep & ~found.known & ~self._left
         if found.hits > FEW_HITS or self._use == index.name.lower():
             open_parts = self._keep & ~found.empty & ~self._left
-        more = self._ask(
+        more = self._look_up(
             index, tuple(self._conjuncts[at] for at in usable), open_parts, alone=self._given <= set(usable)
         )
         return found if more is None else found & more
@@ -234,16 +234,16 @@ class _Choice:
         return (
             isinstance(conjunct, Call)
             and conjunct.function == "or"
-            and not any(self._on(index, conjunct) for index in self._indexes)
+            and not any(self._runs_on(index, conjunct) for index in self._indexes)
         )
 
-    def _any_leg(self, conjunct: Expr) -> Candidates:
+    def _unite_legs(self, conjunct: Expr) -> Candidates:
         """Return the union of what indexes and statistics say about each operand of an OR."""
         assert isinstance(conjunct, Call)
         legs = {leg: (self._excluded(leg), self._pieces(leg)) for leg in _legs(conjunct, "or")}
         if any(not excluded.any() and not pieces for excluded, pieces in legs.values()):
             self._why.append("an OR has a leg that neither an index nor statistics narrow")
-            return Candidates.nothing(len(self._parts))
+            return Candidates.unknown(len(self._parts))
         united: Candidates | None = None
         for excluded, pieces in legs.values():
             found = self._leg(excluded, pieces)
@@ -254,16 +254,16 @@ class _Choice:
         return united
 
     def _pieces(self, leg: Expr) -> list[tuple[IndexDefinition, Expr]]:
-        """Return the pieces of an operand that indexes can answer."""
+        """Return the conjuncts of an operand that indexes can answer, each with its index."""
         fitting = (
-            (next((i for i in self._by_fit() if self._on(i, piece)), None), piece) for piece in _legs(leg, "and")
+            (next((i for i in self._by_fit() if self._runs_on(i, piece)), None), piece) for piece in _legs(leg, "and")
         )
         return [(index, piece) for index, piece in fitting if index is not None]
 
     def _leg(self, empty: Bools, pieces: Sequence[tuple[IndexDefinition, Expr]]) -> Candidates:
         found = Candidates(empty)
         for index, piece in pieces:
-            more = self._ask(index, (piece,), self._keep & ~empty)
+            more = self._look_up(index, (piece,), self._keep & ~empty)
             if more is not None:
                 found = found & more
         return found
@@ -278,20 +278,20 @@ class _Choice:
 
     # --- single lookup ---
 
-    def _ask(
+    def _look_up(
         self, index: IndexDefinition, mine: tuple[Expr, ...], wanted: Bools, *, alone: bool | None = None
     ) -> Candidates | None:
         """Return the candidates in the covered parts of ``wanted``.
 
-        None if the index cannot help, would not pay, or is consulted by the part readers. ``alone``: whether
-        ``mine`` are all conjuncts; None if the result is needed here.
+        None if the index cannot help, would not pay, or is looked up by the part readers. ``alone``: whether
+        ``mine`` are all conjuncts; None if the candidates are needed now.
         """
         covered = self._coverage(index)
-        mine = tuple(self._said(index, conjunct) for conjunct in mine)
+        mine = tuple(self._rewrite_for(index, conjunct) for conjunct in mine)
         lookup = self._first.pop(index.index_id, None)
         if lookup is None or lookup.conjuncts != mine or not np.array_equal(lookup.wanted, wanted):
             lookup = self._lookup(covered, mine, wanted)
-        if not lookup.opened():
+        if not lookup.load_manifest():
             if wanted.any() and not covered.unread:
                 self._why.append(f"{index.name} covers none of the segments")
             return None
@@ -305,35 +305,35 @@ class _Choice:
                 if (why := budget.refusal(lookup.estimate, covering=columns is not None)) is not None:
                     self._why.append(f"{index.name} would not pay: {why}")
                     return None
-                limit = budget.most(lookup.estimate.bytes)
+                limit = budget.most_hits(lookup.estimate.bytes)
             large = self._large(lookup, budget, covering=columns is not None)
             if large and alone and not self._forced and (why := early_end(lookup.estimate, self._given_use.limit)):
                 self._why.append(f"{index.name} would not pay: {why}")
                 return None
             if not asked_here and (columns is not None or large):
-                shared = lookup.shared(columns)
+                shared = lookup.to_shared_lookup(columns)
             if shared is None:
                 found = lookup.run(limit)
             elif not large:
                 found, shared = lookup.run_shared(shared, limit)
-        except TooMany:
+        except TooManyHits:
             self._why.append(f"{index.name} would not pay: it found more than {limit:,} rows")
             return None
-        if not lookup.asked.any():  # nothing of it can be read
+        if not lookup.covered_parts.any():  # nothing of it can be read
             return None
         if shared is not None:
             self._shared.append(shared)
-            self._left |= lookup.asked
-        self._tell(index, lookup.asked, wanted)
+            self._left |= lookup.covered_parts
+        self._record_use(index, lookup.covered_parts, wanted)
         return found
 
-    def _tell(self, index: IndexDefinition, asked: Bools, wanted: Bools) -> None:
-        """Record that the index answers for the segments of ``asked``."""
+    def _record_use(self, index: IndexDefinition, asked: Bools, wanted: Bools) -> None:
+        """Record that the index was used for the segments of the parts ``asked``, out of those ``wanted``."""
         segments = self._parts["segment"].to_numpy()
         answered = len(np.unique(segments[asked]))
         left = len(np.unique(segments[wanted])) - answered
         before = self._used.get(index.name)
-        self._used[index.name] = Used(
+        self._used[index.name] = UsedIndex(
             index.name, max(answered, before.segments if before else 0), max(left, before.missing if before else 0)
         )
 
@@ -344,19 +344,21 @@ class _Choice:
         """
         if self._use == "plan" or self._forced:
             return self._use == "plan"
-        return lookup.estimate.hits > (budget.most(lookup.estimate.bytes) if covering else DRIVER_HITS)
+        return lookup.estimate.hits > (budget.most_hits(lookup.estimate.bytes) if covering else DRIVER_HITS)
 
     def _budget(self, lookup: Lookup, mine: tuple[Expr, ...]) -> LookupBudget:
         """Return the rows, and bytes of the filter's columns, in the parts that the lookup covers."""
-        head, asked = self._snapshot.head, lookup.asked
+        head, asked = self._snapshot.head, lookup.covered_parts
         leading = {path[0] for conjunct in mine for path in column_paths(conjunct)} - {UNSURE}
         share = len(leading) / max(len(head.schema.fields) if head.schema else 0, 1)
-        return LookupBudget.of(self._parts.select(("rows", "bytes", "blocks")).filter(pa.array(asked)), share)
+        return LookupBudget.from_parts(self._parts.select(("rows", "bytes", "blocks")).filter(pa.array(asked)), share)
 
     def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
         """Return the selected columns if the index has all of them in the requested types, else None."""
         held = lookup.schemas[max(lookup.schemas)].by_id if lookup.schemas else {}
-        if not (lookup.sure and self._given_use.covering) or exceeds_memory(lookup.estimate, len(self._selected)):
+        if not (lookup.has_exact_hits and self._given_use.covering):
+            return None
+        if exceeds_memory(lookup.estimate, len(self._selected)):
             return None
         tops = {path[0] for path in index.columns if len(path) == 1}
         if not all(f.id in tops and f.id in held and held[f.id].type == f.type for f in self._selected):
@@ -374,7 +376,7 @@ class _Choice:
 def _with_implied(
     conjuncts: Sequence[Expr], schema: Schema | None, now: tuple[int, int]
 ) -> tuple[tuple[Expr, ...], frozenset[int]]:
-    """Return the filter with what it implies behind each conjunct, and the positions of its own conjuncts."""
+    """Return the conjuncts, each followed by those it implies, and the positions of the given ones."""
     implied = implied_conjuncts(conjuncts, schema, now)
     out: list[Expr] = []
     given: list[int] = []

@@ -75,8 +75,8 @@ class Coverage:
             f"until repair_index rebuilds it: {next(iter(self.unread.values()))}"
         )
 
-    def lose(self, at: int, error: TamisError) -> None:
-        """Uncover the segments of which ``built[at]`` covers a part, because it could not be read."""
+    def mark_unreadable(self, at: int, error: TamisError) -> None:
+        """Record that ``built[at]`` could not be read: segments of which it covers a part become uncovered."""
         if at in self.unread:
             return
         self.unread[at] = error.message

@@ -90,12 +90,12 @@ def _path(schema: Schema, name: str) -> tuple[int, ...]:
     for above in found[:-1]:
         if not isinstance(above.type, Struct):
             raise _unfit(name, f"stands inside {above.type}")
-    if why := obstacle(found[-1]):
+    if why := unindexable_reason(found[-1]):
         raise _unfit(name, why)
     return tuple(f.id for f in found)
 
 
-def obstacle(field: Field) -> str | None:
+def unindexable_reason(field: Field) -> str | None:
     """Return why a column cannot be indexed, as the end of a sentence, or None if it can."""
     kind = field.type
     if isinstance(kind, String) and kind.collation != BINARY_COLLATION:
@@ -192,7 +192,7 @@ def schema_of(index: IndexDefinition, schema: Schema) -> Schema | None:
             fields.append(Field(f"c{path[-1]}", type_of(index.by_path[path[-1]]), True, path[-1]))
             continue
         field = schema.by_id.get(path[-1])
-        if field is None or schema.paths.get(path[-1]) != path or obstacle(field) is not None:
+        if field is None or schema.paths.get(path[-1]) != path or unindexable_reason(field) is not None:
             return None
         fields.append(Field(f"c{field.id}", field.type, True, field.id))
     flag = (Field("unsure", BOOLEAN, False, UNSURE),) if index.paths else ()

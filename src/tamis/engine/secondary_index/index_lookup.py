@@ -3,7 +3,7 @@
 It uses the same funnel as the table: statistics of index parts, then of their pages, then the filter itself.
 Positions in base parts that are dead, or that another index segment covers, are dropped.
 
-Invariant: an index segment that cannot be read answers for nothing (``Coverage.lose``); the others go on.
+Invariant: an index segment that cannot be read answers for nothing (``Coverage.mark_unreadable``); the others go on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ THREADS = 4
 _manifests = LruCache[pa.Table](8 * 2**20)
 
 
-class TooMany(Exception):
+class TooManyHits(Exception):
     """A lookup found more hits than allowed."""
 
 
@@ -75,17 +75,17 @@ class Lookup:
         return schemas_of(self.covered.index, self.snapshot.head)
 
     @property
-    def asked(self) -> Bools:
+    def covered_parts(self) -> Bools:
         """The wanted parts that this lookup covers, as far as its index segments could be read."""
         known: Bools = self.wanted & (self.covered.owner >= 0)
         return known
 
     @property
     def _used(self) -> list[int]:
-        return [int(at) for at in np.unique(self.covered.owner[self.asked])]
+        return [int(at) for at in np.unique(self.covered.owner[self.covered_parts])]
 
     @cached_property
-    def sure(self) -> bool:
+    def has_exact_hits(self) -> bool:
         """Whether no entry is flagged unsure, by the flag's statistics, so that every hit is exact."""
         if not self.covered.index.paths:
             return True
@@ -96,11 +96,11 @@ class Lookup:
 
     @cached_property
     def _flat(self) -> tuple[Expr, ...]:
-        return tuple(flat(conjunct) for conjunct in self.conjuncts)
+        return tuple(flatten_columns(conjunct) for conjunct in self.conjuncts)
 
     @cached_property
     def _ids(self) -> frozenset[int]:
-        """The columns whose statistics are loaded: without them, nothing follows from a manifest."""
+        """The columns whose statistics are loaded; none if statistics are off, so that every index part is kept."""
         if not self.by_statistics:
             return frozenset()
         return frozenset((*(path[-1] for path in self.covered.index.columns), UNSURE))
@@ -117,13 +117,13 @@ class Lookup:
         return list(zip(refs, left["entry"].to_pylist(), strict=True))
 
     def _parts(self) -> list[tuple[PartRef, int]]:
-        """Return ``_kept`` without the index segments that turned out to be unreadable, or cover nothing now."""
+        """Return ``_kept`` without the index segments that proved unreadable or no longer cover a wanted part."""
         used = set(self._used)
         return [(ref, at) for ref, at in self._kept if at in used and at not in self.covered.unread]
 
-    def opened(self) -> bool:
-        """Read the lists of index parts; whether the readable ones cover any wanted part."""
-        return bool(self.asked.any() and self._manifest.num_columns and self.asked.any())
+    def load_manifest(self) -> bool:
+        """Read the lists of index parts. Returns whether the readable ones cover any wanted part."""
+        return bool(self.covered_parts.any() and self._manifest.num_columns and self.covered_parts.any())
 
     @cached_property
     def _manifest(self) -> pa.Table:
@@ -139,7 +139,7 @@ class Lookup:
                 try:
                     one = self.covered.built[at].manifest(self.snapshot.store, self._ids)
                 except TamisError as error:
-                    self.covered.lose(at, error)
+                    self.covered.mark_unreadable(at, error)
                     continue
                 tables.append(one.append_column("entry", pa.array(np.full(len(one), at, dtype=np.int64))))
             table = stack_tables(tables).combine_chunks() if tables else pa.table({})
@@ -165,7 +165,7 @@ class Lookup:
             try:
                 self._narrowed[ref.part_id] = self._narrow(ref, self.counters)
             except TamisError as error:
-                self.covered.lose(at, error)
+                self.covered.mark_unreadable(at, error)
         scale = len(unsure) / max(len(looked), 1)
         found = self._narrowed.values()
         hits += int(scale * sum(f.hits for f in found))
@@ -181,7 +181,7 @@ class Lookup:
     def run(self, limit: int | None) -> Candidates:
         """Return the candidates in the parts whose index segments can be read.
 
-        Raises ``TooMany`` beyond ``limit`` hits.
+        Raises ``TooManyHits`` beyond ``limit`` hits.
         """
         kept = self._parts()
         spec = replace(self.spec(), block_statistics=False)  # pages have been judged already
@@ -209,21 +209,21 @@ class Lookup:
         for (_, at), (out, counters, error) in zip(kept, _each(read, kept), strict=True):
             self.counters.merge(counters)
             if error is not None:
-                self.covered.lose(at, error)
+                self.covered.mark_unreadable(at, error)
             found += out
             total += sum(len(parts) for parts, _ in out)
             if limit is not None and total > limit:
-                raise TooMany
+                raise TooManyHits
         return self._candidates(found)
 
     def _candidates(self, found: Sequence[tuple[Ints, Ints]]) -> Candidates:
         """Return the hits in the parts that are covered now that the index segments have been read."""
-        empty, asked = np.empty(0, dtype=np.int64), self.asked
+        empty, asked = np.empty(0, dtype=np.int64), self.covered_parts
         parts = np.concatenate([empty, *(parts for parts, _ in found)])
         rows = np.concatenate([empty, *(rows for _, rows in found)])
-        return Candidates.of(asked, parts[asked[parts]], rows[asked[parts]])
+        return Candidates.from_hits(asked, parts[asked[parts]], rows[asked[parts]])
 
-    def shared(self, columns: Schema | None) -> SharedLookup:
+    def to_shared_lookup(self, columns: Schema | None) -> SharedLookup:
         """Return the same lookup for use by the part readers.
 
         ``columns`` are the reader's, if the index has them all and covers the whole filter.
@@ -232,7 +232,7 @@ class Lookup:
         for ref, at in self._parts():
             if at in segments:
                 segments[at].append(ref)
-        mine = np.flatnonzero(self.asked)
+        mine = np.flatnonzero(self.covered_parts)
         ids = self.covered.part_ids.take(pa.array(mine)).to_pylist()
         places = zip(self.covered.owner[mine].tolist(), self.covered.ordinal[mine].tolist(), strict=True)
         return SharedLookup(
@@ -245,10 +245,10 @@ class Lookup:
         )
 
     def run_shared(self, shared: SharedLookup, limit: int | None) -> tuple[Candidates, SharedLookup | None]:
-        """Return the candidates by reading the entries that will also supply the rows, and ``shared`` for their parts.
+        """Read the entries that also supply the rows; return the candidates, and ``shared`` reduced to their parts.
 
-        If an entry fails, or only Spark can test it, the rows come from the base: ``shared`` is None. Raises
-        ``TooMany`` as ``run`` does.
+        If an entry fails, or only Spark can test it, the rows come from the base: None replaces ``shared``. Raises
+        ``TooManyHits`` as ``run`` does.
         """
         found = []
         for at in self._used:
@@ -257,17 +257,18 @@ class Lookup:
             except InvalidInput:
                 return self.run(limit), None
             except TamisError as error:
-                self.covered.lose(at, error)
+                self.covered.mark_unreadable(at, error)
                 continue
             parts = self._places(at)[entries.parts]
             found.append((parts[parts >= 0], entries.rows[parts >= 0]))
         candidates = self._candidates(found)
-        return candidates, shared.of(self.covered.part_ids.filter(pa.array(self.asked)).to_pylist())
+        return candidates, shared.for_parts(self.covered.part_ids.filter(pa.array(self.covered_parts)).to_pylist())
 
     def spec(self, columns: Schema | None = None) -> ReadSpec:
         """Return a spec to read these columns of entries, then ordinal and row.
 
-        Without columns, of entries that match, that raise, or that only Spark can test: the base decides about them.
+        Without columns, the spec keeps entries that match, that raise, or that only Spark can test, because the base
+        part decides about them.
         """
         current = self.schemas[max(self.schemas)]
         wanted = () if columns is None else tuple(f.id for f in columns)
@@ -284,18 +285,18 @@ class Lookup:
         )
 
     def _places(self, at: int) -> Ints:
-        """Return the plan index of each base part the index segment covers; -1 if not asked about it."""
-        mine = np.flatnonzero(self.asked & (self.covered.owner == at))
+        """Return the plan index of each base part that the index segment covers; -1 if it is not wanted."""
+        mine = np.flatnonzero(self.covered_parts & (self.covered.owner == at))
         places = np.full(len(self.covered.built[at].covers(self.snapshot.store)), -1, dtype=np.int64)
         places[self.covered.ordinal[mine]] = mine
         return places
 
 
-def flat(expr: Expr) -> Expr:
+def flatten_columns(expr: Expr) -> Expr:
     """Rewrite for an index part, where indexed columns are at the top level under their own ids."""
     if isinstance(expr, Column):
         return replace(expr, ids=expr.ids[-1:], name=f"c{expr.ids[-1]}", nullable=True)
-    return replace(expr, args=tuple(flat(arg) for arg in expr.args)) if isinstance(expr, Call) else expr
+    return replace(expr, args=tuple(flatten_columns(arg) for arg in expr.args)) if isinstance(expr, Call) else expr
 
 
 def _each(read: Any, parts: Sequence[tuple[PartRef, int]]) -> Any:

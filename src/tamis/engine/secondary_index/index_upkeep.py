@@ -22,7 +22,7 @@ from tamis.engine.secondary_index.index_build import (
     Done,
     Run,
     build_spec,
-    in_order,
+    write_sorted_entries,
     raise_planned_failure,
     run_here,
 )
@@ -38,12 +38,12 @@ from tamis.storage.object_store import Store
 MERGE_FROM = SIZES.index_merge_segments
 """The number of small index segments from which they are merged."""
 FAILED = "its build failed: "
-"""How the reason of a failed build begins."""
+"""Prefix of the reason of a failed build."""
 SMALL_ROWS = 4_000_000
 """Index segments with more entries are not merged."""
 
 
-def for_load(
+def entries_for_load(
     store: Store, head: Head, manifests: Sequence[pa.Table], mode: str = "", run: Run = run_here
 ) -> list[dict[str, Any]]:
     """Build index entries for a commit that adds the parts in ``manifests``, one per index built with writes.
@@ -67,7 +67,7 @@ def _attempt(
         return unbuilt_entry(store, index.index_id, [ref.part_id for ref in refs], f"{FAILED}{reason[:500]}")
 
 
-def caught_up(
+def catch_up_entries(
     store: Store,
     snapshot: Snapshot,
     most_bytes: int,
@@ -75,7 +75,7 @@ def caught_up(
     mode: str = "",
     run: Run = run_here,
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Build what earlier loads failed to build: per index, parts of up to ``most_bytes``, and at least one part.
+    """Build index entries that earlier loads failed to build: per index, up to ``most_bytes``, at least one part.
 
     ``broken``: ids of indexes whose builds fail now; these are not tried. Returns the entries to add, and the
     ids of the recorded failures that are settled. A build that fails again changes nothing.
@@ -149,7 +149,7 @@ def small_segments(snapshot: Snapshot, index: IndexDefinition) -> list[IndexSegm
     ]
 
 
-def merge_small(
+def merge_small_segments(
     snapshot: Snapshot, index: IndexDefinition, small: Sequence[IndexSegment], run: Run = run_here
 ) -> Merged | None:
     """Merge the index segments ``small`` of ``index`` if there are enough of them; None if not.
@@ -200,7 +200,7 @@ class Merge:
         return self.write.url
 
     def manifests(self, done: Done | None = None) -> list[pa.Table]:  # noqa: ARG002  # no base part is read
-        return in_order(self._entries(), self.write)
+        return write_sorted_entries(self._entries(), self.write)
 
     def cut(self, count: int) -> Sequence[Merge]:  # noqa: ARG002  # a merge produces a single run
         return [self]

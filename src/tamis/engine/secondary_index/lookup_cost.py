@@ -43,16 +43,16 @@ class Estimate:
 
 
 _ENTRY, _VALUE = 16, 16
-"""About the bytes of a position, and of a value, in memory."""
+"""Approximate bytes of a position, and of a value, in memory."""
 
 
 def exceeds_memory(estimate: Estimate, columns: int) -> bool:
-    """Return whether a segment's entries with the values of so many columns are too many to be held."""
+    """Whether a segment's entries, with the values of this many columns, are too many to be held in memory."""
     return estimate.segment_hits * (_ENTRY + _VALUE * columns) > HELD_BYTES
 
 
 def early_end(estimate: Estimate, limit: int | None) -> str | None:
-    """Return why a scan with a limit ends before part readers would have looked up their matches, or None."""
+    """Reason why a scan with a limit would end before part readers finish looking up their matches, or None."""
     hits = estimate.segment_hits
     if limit is None or hits <= max(FEW_HITS, limit):
         return None
@@ -69,7 +69,7 @@ class LookupBudget:
     """Rows of a page of these parts."""
 
     @staticmethod
-    def of(parts: pa.Table, share: float) -> LookupBudget:
+    def from_parts(parts: pa.Table, share: float) -> LookupBudget:
         """Return the budget of these manifest rows, if ``share`` of their bytes are the filter's columns."""
         rows = int(pc.sum(parts["rows"]).as_py() or 0)
         blocks = int(pc.sum(pc.list_value_length(parts["blocks"])).as_py() or 0)
@@ -82,7 +82,7 @@ class LookupBudget:
         ``covering``: the rows come from the index alone.
         """
         saved = self._saved(0 if covering else estimate.hits)
-        if estimate.hits > self.most(estimate.bytes) and not covering:
+        if estimate.hits > self.most_hits(estimate.bytes) and not covering:
             percent = min(100 * estimate.hits / max(self.rows, 1), 100)
             return f"it finds {estimate.hits:,} rows or more, {percent:.1f} % of all, and saves too little"
         if estimate.bytes <= CHEAP_BYTES or DEARER * estimate.bytes < saved:
@@ -93,7 +93,7 @@ class LookupBudget:
         """Return the weighted bytes read from the index, plus those then read from the filter's columns."""
         return DEARER * estimate.bytes + self.leaders - self._saved(estimate.hits)
 
-    def most(self, cost: int) -> int:
+    def most_hits(self, cost: int) -> int:
         """Return the maximum number of hits for which a lookup that reads ``cost`` bytes pays."""
         gain = max(self.leaders, 1) / max(DEARER * cost, 1)
         return max(FEW_HITS, int(self.rows / self.page_rows * log(gain))) if gain > 1 else FEW_HITS

@@ -35,7 +35,7 @@ Reading = Callable[[PartRef, ReadSpec, ReadCounters], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MatchingEntries:
     """The matching entries of an index segment, sorted by base part (ordinal) and row."""
 
     parts: Ints
@@ -43,16 +43,16 @@ class Found:
     values: pa.RecordBatch
     """The requested columns in order; empty if only positions were requested."""
 
-    def of(self, ordinal: int) -> tuple[Ints, pa.RecordBatch]:
+    def rows_of_part(self, ordinal: int) -> tuple[Ints, pa.RecordBatch]:
         """Return the sorted rows of a base part, and their values."""
         first, end = (int(at) for at in np.searchsorted(self.parts, (ordinal, ordinal + 1)))
         return self.rows[first:end], self.values.slice(first, end - first)
 
 
-_found = LruCache[Found](HELD_BYTES, largest_share=4.0)
-"""Results for other base parts of the same index segments. One that is larger than estimated is kept alone."""
+_found = LruCache[MatchingEntries](HELD_BYTES, largest_share=4.0)
+"""Matching entries of index segments, reused for their other base parts. A result larger than estimated stays alone."""
 _failed = LruCache[TamisError](2**20)
-"""Why an index segment could not be read, so that the lookup's other parts do not try again."""
+"""Errors of index segments that could not be read, so that the lookup's other parts do not try again."""
 _asking: dict[tuple[str, int], threading.Lock] = {}
 _lock = threading.Lock()
 
@@ -73,8 +73,8 @@ class SharedLookup:
     columns: Schema | None
     """The columns of rows built without reading the base; None: only positions are looked up."""
 
-    def of(self, part_ids: Sequence[str]) -> SharedLookup:
-        """Reduce it to these base parts."""
+    def for_parts(self, part_ids: Sequence[str]) -> SharedLookup:
+        """Return the lookup reduced to these base parts."""
         places = {part: self.places[part] for part in part_ids if part in self.places}
         used = {at for at, _ in places.values()}
         return replace(self, places=places, segments={at: self.segments[at] for at in used})
@@ -86,8 +86,8 @@ class SharedLookup:
             return
         at, ordinal = self.places[ref.part_id]
         try:
-            rows, values = self.entries(at, counters).of(ordinal)
-        except InvalidInput:  # an entry fails, or only Spark can test it: the base tells of which row
+            rows, values = self.entries(at, counters).rows_of_part(ordinal)
+        except InvalidInput:  # an entry fails, or only Spark can test it: the base part shows for which row
             yield from read(ref, spec, counters)
             return
         except TamisError:  # the invariant above: read the part whole
@@ -101,7 +101,7 @@ class SharedLookup:
             counters.rows_total += ref.live_rows
             counters.rows_matched += len(rows)
             counters.blocks_skipped_index += len(ref.blocks)
-            yield from self._made(values, len(rows), spec)
+            yield from self._rows_from_entries(values, len(rows), spec)
         elif len(rows):
             yield from read(replace(ref, candidates=_serialized(rows, ref)), spec, counters)
         elif ref.window is None:
@@ -112,7 +112,7 @@ class SharedLookup:
         """Whether rows can be built from entries alone."""
         return self.columns is not None and not spec.positions and all(f in self.columns.fields for f in spec.schema)
 
-    def _made(self, values: pa.RecordBatch, count: int, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
+    def _rows_from_entries(self, values: pa.RecordBatch, count: int, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
         """Yield entries as rows of the reader's columns."""
         assert self.columns is not None
         schema, held = to_arrow_schema(spec.schema), [f.id for f in self.columns]
@@ -122,7 +122,7 @@ class SharedLookup:
             pieces = [array.slice(start, length) for array in arrays]
             yield pa.RecordBatch.from_arrays(pieces, schema=schema) if pieces else _bare(length)
 
-    def entries(self, at: int, counters: ReadCounters) -> Found:
+    def entries(self, at: int, counters: ReadCounters) -> MatchingEntries:
         """Return the matches in an index segment; read once per process, by the first caller."""
         key = (self.token, at)
         with _lock:
@@ -151,7 +151,7 @@ class SharedLookup:
         store = open_store(spec.url, spec.storage_options)
         return narrow_index_part(store, part, spec.part_schemas, ids, spec.conjuncts, (now, now), cost).ref
 
-    def _read(self, at: int, counters: ReadCounters) -> Found:
+    def _read(self, at: int, counters: ReadCounters) -> MatchingEntries:
         cost = ReadCounters()
         try:
             left = [ref for part in self.segments[at] if (ref := self._narrowed(part, cost)) is not None]
@@ -163,7 +163,7 @@ class SharedLookup:
         parts, rows = (table.column(i).to_numpy().astype(np.int64) for i in (-2, -1))
         order = np.lexsort((rows, parts))
         values = table.select(range(table.num_columns - 2)).take(pa.array(order))
-        return Found(parts[order], rows[order], _one(values, len(rows)))
+        return MatchingEntries(parts[order], rows[order], _one(values, len(rows)))
 
 
 def _one(table: pa.Table, length: int) -> pa.RecordBatch:
@@ -186,6 +186,6 @@ def _serialized(rows: Ints, ref: PartRef) -> bytes:
 def read_shared(
     ref: PartRef, spec: ReadSpec, counters: ReadCounters, shared: Sequence[SharedLookup], read: Reading = read_part
 ) -> Iterator[pa.RecordBatch]:
-    """Read a part, through an index if a lookup was deferred to the reader."""
+    """Yield a part's rows, using an index if a lookup was deferred to the reader."""
     mine = next((one for one in shared if ref.part_id in one.places), None)
     return read(ref, spec, counters) if mine is None else mine.batches(ref, spec, counters, read)

@@ -14,9 +14,9 @@ from tamis.engine.secondary_index.index_damage import damaged_segments, index_si
 from tamis.engine.secondary_index.index_upkeep import (
     MERGE_FROM,
     Merged,
-    caught_up,
-    for_load,
-    merge_small,
+    catch_up_entries,
+    entries_for_load,
+    merge_small_segments,
     obsolete_entries,
     small_segments,
 )
@@ -41,17 +41,18 @@ def tidy_indexes(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snaps
 
 
 def _merged_undamaged(store: Store, snapshot: Snapshot, index: IndexDefinition, run: Run) -> Merged | None:
-    """Merge the small index segments of ``index`` but for damaged ones, which ``repair_index`` replaces.
+    """Merge the small index segments of ``index``, except damaged ones, which ``repair_index`` replaces.
 
-    A failed merge is tried once more without the index segments whose objects are damaged; None if that fails, too.
+    A failed merge is retried once without the index segments whose objects are damaged; None if that fails, too.
     """
     small = small_segments(snapshot, index)
     try:
-        return merge_small(snapshot, index, small, run)
+        return merge_small_segments(snapshot, index, small, run)
     except Exception:  # noqa: BLE001  # an executor's error may be of any class
         bad = damaged_segments(store, snapshot, small, index_sizes(store), data=True)
+    intact = [e for e in small if e.segment_id not in bad]
     with suppress(Exception):  # the other indexes are tidied all the same
-        return merge_small(snapshot, index, [e for e in small if e.segment_id not in bad], run) if bad else None
+        return merge_small_segments(snapshot, index, intact, run) if bad else None
     return None
 
 
@@ -64,7 +65,8 @@ def with_index_segments(
     """
     if not head.indexes or not proposal.add:
         return proposal
-    return replace(proposal, add_index=(*proposal.add_index, *for_load(store, head, proposal.add, build_mode, run)))
+    entries = entries_for_load(store, head, proposal.add, build_mode, run)
+    return replace(proposal, add_index=(*proposal.add_index, *entries))
 
 
 def commit_indexed(
@@ -98,7 +100,7 @@ def _catch_up(store: Store, snapshot: Snapshot, load: Proposal, most: int, build
         return
     try:
         broken = {entry["index_id"] for entry in load.add_index if entry.get("reason")}
-        add, remove = caught_up(store, snapshot, most, broken, build_mode, run)
+        add, remove = catch_up_entries(store, snapshot, most, broken, build_mode, run)
         if add or remove:
             add_entries(store, snapshot, Operation("catch up index"), tuple(add), tuple(remove))
     except Exception:  # noqa: BLE001  # the load is committed: what is missing stays listed
