@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tamis.core.types import DOUBLE, LONG, STRING, Array, DataType, Field, Schema, Struct
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_writer import external_sort, sorted_batches
-from tamis.engine.part_writer.clustering_order import Order
+from tamis.engine.part_writer.clustering_order import ClusteringOrder
 from tamis.errors import InvalidInput
 from tests.values import ATOMIC, column, kind_of
 
@@ -66,7 +66,7 @@ def test_every_type_has_its_order(data_type: DataType, data: st.DataObject) -> N
     values = data.draw(column(data_type))
     schema = Schema((Field("c", data_type, id=1),))
     batch = pa.record_batch([values], schema=to_arrow_schema(schema))
-    order = Order(schema, ((1,),))
+    order = ClusteringOrder(schema, ((1,),))
     raw = (
         pa.array(values.view(pa.int32() if values.type.bit_width == 32 else pa.int64()))
         if pa.types.is_temporal(values.type)
@@ -74,14 +74,14 @@ def test_every_type_has_its_order(data_type: DataType, data: st.DataObject) -> N
     )
     got = raw.take(order.sort(batch)).to_pylist()
     assert str(got) == str(sorted(raw.to_pylist(), key=rank))
-    assert order.holds(batch) == ([rank(v) for v in raw.to_pylist()] == sorted(rank(v) for v in raw.to_pylist()))
+    assert order.is_sorted(batch) == ([rank(v) for v in raw.to_pylist()] == sorted(rank(v) for v in raw.to_pylist()))
 
 
 @given(rows())
 def test_holds_says_whether_rows_are_in_order(data: list[dict[str, Any]]) -> None:
     keys = [(rank(r["s"] and r["s"]["x"]), rank(r["n"])) for r in data]
     batch = pa.RecordBatch.from_pylist(data, schema=to_arrow_schema(SCHEMA))
-    assert Order(SCHEMA, KEYS).holds(batch) == (keys == sorted(keys))
+    assert ClusteringOrder(SCHEMA, KEYS).is_sorted(batch) == (keys == sorted(keys))
 
 
 @pytest.mark.merge
@@ -100,12 +100,12 @@ def sorts(monkeypatch: pytest.MonkeyPatch) -> dict[bool, list[int]]:
     """Return the bytes of what is sorted at once: runs in the making (False), and runs that are merged (True)."""
     sizes: dict[bool, list[int]] = {False: [], True: []}
 
-    class Noted(Order):
+    class Noted(ClusteringOrder):
         def sort(self, batch: pa.RecordBatch, *, in_runs: bool = False) -> pa.UInt64Array:
             sizes[in_runs].append(batch.nbytes)
             return super().sort(batch, in_runs=in_runs)
 
-    monkeypatch.setattr(external_sort, "Order", Noted)
+    monkeypatch.setattr(external_sort, "ClusteringOrder", Noted)
     return sizes
 
 
@@ -149,7 +149,7 @@ def test_files_of_merged_runs_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_what_cannot_be_ordered_is_named(path: tuple[int, ...]) -> None:
     schema = Schema((*SCHEMA.fields, Field("l", Array(Field("element", LONG, id=7)), id=6)))
     with pytest.raises(InvalidInput, match="BAD_CLUSTERING"):
-        Order(schema, (path,))
+        ClusteringOrder(schema, (path,))
 
 
 def test_rows_are_held_once(monkeypatch: pytest.MonkeyPatch) -> None:

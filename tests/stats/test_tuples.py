@@ -19,7 +19,7 @@ from tamis.core.stats.columns.clustering_tuples import end_statistics
 from tamis.core.stats.statistics_budget import trim_statistics
 from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.part_writer.clustering_order import Order
+from tamis.engine.part_writer.clustering_order import ClusteringOrder
 
 SCHEMA = Schema((Field("a", LONG, True, 1), Field("b", STRING, True, 2), Field("x", DOUBLE, True, 3)))
 CLUSTER = ((1,), (2,), (3,))
@@ -48,7 +48,7 @@ def part(
         for values, f in zip(zip(*rows, strict=True), to_arrow_schema(SCHEMA), strict=True)
     ]
     batch = pa.record_batch(columns, schema=to_arrow_schema(SCHEMA))
-    batch = batch.take(Order(SCHEMA, cluster).sort(batch))
+    batch = batch.take(ClusteringOrder(SCHEMA, cluster).sort(batch))
     collector = Collector(SCHEMA)
     collector.update(batch)
     figures = end_statistics(SCHEMA, cluster, batch.slice(0, 1), batch.slice(len(batch) - 1)) if with_ends else ()

@@ -20,7 +20,7 @@ from tamis.errors import InvalidInput
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Order:
+class ClusteringOrder:
     """The order of a schema's batches by ``cluster_by`` (id paths)."""
 
     def __init__(self, schema: Schema, cluster_by: Sequence[tuple[int, ...]]) -> None:
@@ -32,7 +32,7 @@ class Order:
         packed = packed_order(keys, in_runs=in_runs)
         return arrow_order(keys) if packed is None else packed
 
-    def holds(self, batch: pa.RecordBatch) -> bool:
+    def is_sorted(self, batch: pa.RecordBatch) -> bool:
         """Whether the rows of ``batch`` are already sorted."""
         if len(batch) < 2 or not self._paths:
             return True

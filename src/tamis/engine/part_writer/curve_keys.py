@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.core.types import Schema
 from tamis.core.types.arrow import sortable_array
-from tamis.engine.part_writer.clustering_order import Order
+from tamis.engine.part_writer.clustering_order import ClusteringOrder
 
 Codes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -56,7 +56,8 @@ def row_curve_keys(
 ) -> pa.Int64Array:
     """Return the key of each row of ``batch`` (in the schema's Arrow form) by the columns ``paths``."""
     bits = bits_of(len(paths))
-    axes = [coordinates(column, c) for column, c in zip(Order(schema, paths).columns(batch), cuts, strict=True)]
+    columns = ClusteringOrder(schema, paths).columns(batch)
+    axes = [coordinates(column, c) for column, c in zip(columns, cuts, strict=True)]
     return pa.array((_hilbert(axes, bits) if curve == "hilbert" else _interleaved(axes, bits)).astype(np.int64))
 
 

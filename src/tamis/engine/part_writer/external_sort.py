@@ -18,7 +18,7 @@ import pyarrow as pa
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.core.types.bounded_batches import slices_within
-from tamis.engine.part_writer.clustering_order import Order
+from tamis.engine.part_writer.clustering_order import ClusteringOrder
 from tamis.engine.part_writer.stream_spool import gather_batches
 from tamis.sizes import SIZES
 
@@ -49,7 +49,7 @@ def sorted_batches(
     if not cluster_by:
         yield from batches
         return
-    order, limit = Order(schema, cluster_by), max(memory_bytes // 2, 1)  # sorting needs the same amount again
+    order, limit = ClusteringOrder(schema, cluster_by), max(memory_bytes // 2, 1)  # sorting needs the same amount again
     source = (piece for batch in batches for piece in slices_within(batch, max(limit // 8, 1)))
     held, ended = gather_batches(source, limit)
     if ended:
@@ -63,7 +63,7 @@ def sorted_batches(
         yield from spilled.merged(memory_bytes // 3)  # merging joins what it holds, and takes rows from that
 
 
-def _sorted(batches: list[pa.RecordBatch], order: Order, rows: int) -> Iterator[pa.RecordBatch]:
+def _sorted(batches: list[pa.RecordBatch], order: ClusteringOrder, rows: int) -> Iterator[pa.RecordBatch]:
     """Yield the sorted rows of ``batches``, ``rows`` at a time; clears the list to free memory."""
     if not sum(len(b) for b in batches):
         return
@@ -77,7 +77,7 @@ def _sorted(batches: list[pa.RecordBatch], order: Order, rows: int) -> Iterator[
 class _Spilled:
     """The runs of one sort, in the order of their rows' arrival."""
 
-    def __init__(self, folder: Path, schema: Schema, order: Order) -> None:
+    def __init__(self, folder: Path, schema: Schema, order: ClusteringOrder) -> None:
         self._files = (folder / str(number) for number in count())
         self._schema, self._order = to_arrow_schema(schema), order
         self._step = STEP_BYTES * min(max(len(schema) // _STEP_COLUMNS, 1), _MOST_STEPS)
@@ -132,7 +132,7 @@ def _load(path: Path) -> Iterator[pa.RecordBatch]:
         yield from reader
 
 
-def _merge(runs: list[Iterator[pa.RecordBatch]], order: Order) -> Iterator[pa.RecordBatch]:
+def _merge(runs: list[Iterator[pa.RecordBatch]], order: ClusteringOrder) -> Iterator[pa.RecordBatch]:
     """Merge sorted runs.
 
     Each round sorts the buffered rows of all runs, and yields those up to the smallest last row of an

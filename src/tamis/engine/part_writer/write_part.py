@@ -22,7 +22,7 @@ from tamis.core.stats.statistics_columns import Figure
 from tamis.core.types import Schema
 from tamis.core.types.bounded_batches import joined_batches
 from tamis.core.types.dictionary_arrays import LARGEST_ARRAY
-from tamis.engine.part_writer.clustering_order import Order
+from tamis.engine.part_writer.clustering_order import ClusteringOrder
 from tamis.engine.part_writer.collecting_thread import CollectingThread
 from tamis.engine.part_writer.conformed_batches import conform_batches
 from tamis.engine.part_writer.document_shredding import Shredder
@@ -191,7 +191,7 @@ class _Part:
         self._writer: PartWriter = create_part(store, self._path, spec.format, self._shredder.schema, options)
         self._collector: Collector | None = None
         self._collecting: CollectingThread | None = None
-        self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
+        self._order = ClusteringOrder(spec.schema, spec.cluster_by) if spec.cluster_by else None
         paged = replace(spec.schema, fields=spec.schema.fields[: spec.by_page])
         self._pages = PageStatistics(paged, page_rows) if spec.by_page else None
         self._ordered = bool(spec.cluster_by)
@@ -216,7 +216,7 @@ class _Part:
         if self._order is not None and self._ordered:
             # Verified instead of trusted, because later readers rely on the order.
             joint = block.slice(0, 1) if self._last is None else pa.concat_batches([self._last, block.slice(0, 1)])
-            self._ordered = self._order.holds(joint) and self._order.holds(block)
+            self._ordered = self._order.is_sorted(joint) and self._order.is_sorted(block)
             self._first = self._first or block.take(pa.array([0]))  # a slice would hold the whole block
             self._last = block.slice(len(block) - 1)
         if self._collecting is not None:

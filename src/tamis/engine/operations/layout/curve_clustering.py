@@ -12,7 +12,7 @@ from tamis.core.types import LONG, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.operations.rows.append import SORT_MEMORY, write_rows
 from tamis.engine.part_writer import sorted_batches
-from tamis.engine.part_writer.clustering_order import Order
+from tamis.engine.part_writer.clustering_order import ClusteringOrder
 from tamis.engine.part_writer.curve_keys import CURVES, KEY_BITS, bits_of, curve_boundaries, row_curve_keys
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
@@ -54,7 +54,7 @@ def layout_of(schema: Schema, curve: str, names: Sequence[str]) -> Layout:
             remedy="Name several columns; by one, make the table CLUSTER BY it.",
         )
     found = tuple(tuple(f.id for f in schema.named(name)) for name in names)
-    Order(schema, found)  # raises for a type without an order
+    ClusteringOrder(schema, found)  # raises for a type without an order
     return Layout(curve, found)
 
 
@@ -77,7 +77,7 @@ def write_along_curve(
 
 def layout_boundaries(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, count: int) -> list[pa.Array]:
     """Return the boundaries of each layout column, from a regular sample of about ``count`` rows."""
-    order, step = Order(schema, layout.columns), max(1, count // SAMPLE)
+    order, step = ClusteringOrder(schema, layout.columns), max(1, count // SAMPLE)
     taken: list[list[pa.Array]] = [[] for _ in layout.columns]
     for batch in rows:
         some = batch.take(pa.array(np.arange(0, len(batch), step)))
