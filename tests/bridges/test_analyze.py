@@ -180,7 +180,7 @@ def test_statistics_are_those_of_the_whole_file_whatever_is_deleted(table: tamis
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Let ``act`` happen once, between reading the parts of a batch and the commit."""
-    real = analysis._land
+    real = analysis._commit_statistics
     done: list[object] = []
 
     def land(*given: Any) -> Any:
@@ -189,7 +189,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Non
             act()
         return real(*given)
 
-    monkeypatch.setattr(analysis, "_land", land)
+    monkeypatch.setattr(analysis, "_commit_statistics", land)
 
 
 def test_two_at_once_land_each_part_once(table: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_a_call_that_is_killed_leaves_what_it_landed(table: tamis.Table, monkeyp
         pass
 
     read: list[str] = []
-    real = part_analysis.learned
+    real = part_analysis.analyze_part
 
     def learn(spec: Any, refs: Sequence[Any]) -> Iterator[Any]:
         for ref in refs:
@@ -288,7 +288,7 @@ def learn_all(read: list[str]) -> Callable[[Any, Sequence[Any]], Iterable[Any]]:
     def learn(spec: Any, refs: Sequence[Any]) -> Iterator[Any]:
         for ref in refs:
             read.append(ref.path)
-            yield part_analysis.learned(spec, ref)
+            yield part_analysis.analyze_part(spec, ref)
 
     return learn
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.engine.operations.rows.change_feed import net
+from tamis.engine.operations.rows.change_feed import cancel_copied_rows
 from tamis.engine.operations.rows.row_codes import _flat, row_codes
 from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tests.operations.making import SCHEMA, delete_rows, filled, rows, table
@@ -147,7 +147,7 @@ def test_net_is_the_difference_of_bags(left: list[Any], right: list[Any]) -> Non
         return pa.table({"k": pa.array([k for k, _ in of], pa.int64()), "v": pa.array([v for _, v in of], KIND)})
 
     mine, theirs = Counter(map(repr, made(left).to_pylist())), Counter(map(repr, made(right).to_pylist()))
-    gone, come = (Counter(map(repr, part.to_pylist())) for part in net(made(left), made(right)))
+    gone, come = (Counter(map(repr, part.to_pylist())) for part in cancel_copied_rows(made(left), made(right)))
     assert (gone, come) == (mine - theirs, theirs - mine)
 
 
@@ -161,7 +161,7 @@ def test_lists_and_maps_of_dates_that_python_lacks_are_compared() -> None:
     maps = pa.MapArray.from_arrays(places, FAR, pa.array([1, 2, 3, 4], pa.int64()))
     inner = pa.StructArray.from_arrays([lists, maps], ["l", "m"])
     every = pa.table({"l": lists, "m": maps, "deep": pa.ListArray.from_arrays(places, inner)})
-    gone, come = net(every, every.slice(1, 2))
+    gone, come = cancel_copied_rows(every, every.slice(1, 2))
     assert come.num_rows == 0
     assert gone.equals(pa.concat_tables([every.slice(0, 1), every.slice(3)]))
 

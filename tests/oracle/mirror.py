@@ -260,7 +260,7 @@ def _both(left: Arrays, t: Any, right: Arrays, s: Any) -> Arrays:
 
 def _chosen(plan: MergePlan, kind: str, arrays: Arrays, length: int) -> list[tuple[Clause, Any]]:
     found, left = [], np.arange(length)
-    for clause in plan.of(kind):
+    for clause in plan.clauses_of(kind):
         keep = _mask(clause.conditions, _some(arrays, left), len(left))
         found.append((clause, left[keep]))
         left = left[~keep]

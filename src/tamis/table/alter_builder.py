@@ -19,7 +19,7 @@ from tamis.core.types.defaults import initial_json
 from tamis.core.types.identifiers import split_path
 from tamis.engine.operations.rows.store_assignment import assigned_value
 from tamis.engine.operations.schema.alter import Alteration
-from tamis.engine.operations.schema.constraint_definitions import asked_check, asked_key
+from tamis.engine.operations.schema.constraint_definitions import request_check, request_key
 from tamis.engine.operations.schema.evolve import describe_outcome
 from tamis.engine.part_writer.column_defaults import default_scalar
 from tamis.engine.scan.column_selection import names_of
@@ -144,7 +144,7 @@ class Alter:
 
         ``commit`` tests existing rows; it raises ``SchemaMismatch`` (``CHECK_VIOLATION``) with the first wrong one.
         """
-        self._pending().add_constraint(asked_check(name, expression))
+        self._pending().add_constraint(request_check(name, expression))
         return self
 
     def add_primary_key(self, name: str, columns: Sequence[Name] | Name) -> Alter:
@@ -166,7 +166,7 @@ class Alter:
     ) -> Alter:
         one = isinstance(columns, str)
         paths = [self._path(column) for column in ([columns] if one else columns)]
-        self._pending().add_constraint(asked_key(kind, name, paths, refers=refers))
+        self._pending().add_constraint(request_key(kind, name, paths, refers=refers))
         return self
 
     def drop_constraint(self, name: str, *, missing_ok: bool = False) -> Alter:

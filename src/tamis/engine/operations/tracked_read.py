@@ -45,7 +45,7 @@ class TrackedRead:
         try:
             yield from read_part(ref, spec or self.found.spec, counters)
         finally:
-            self.take(ref.part_id, counters)
+            self.record_cost(ref.part_id, counters)
             if self._progress is not None:
                 self._progress(ref.bytes, ref.path)
 
@@ -62,12 +62,12 @@ class TrackedRead:
         self.found.report.add(("match", ref.part_id), counters)
         return found
 
-    def take(self, part_id: str, counters: ReadCounters) -> None:
+    def record_cost(self, part_id: str, counters: ReadCounters) -> None:
         """Record the cost of reading a part, here or elsewhere."""
         self._read.add(part_id)
         self.found.report.add(("verb", part_id), counters)
 
-    def answered(self, parts: PartRefs) -> None:
+    def record_answered(self, parts: PartRefs) -> None:
         """Mark these parts, which match entirely, as answered from metadata."""
         self.found.report.record_answered(len(parts), int(parts.live_rows.sum()))
 

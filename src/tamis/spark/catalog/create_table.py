@@ -8,7 +8,7 @@ from typing import Any
 
 from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.types import Field, Generation, Identity, Schema
-from tamis.engine.operations.schema.constraint_definitions import Asked, with_constraint
+from tamis.engine.operations.schema.constraint_definitions import ConstraintRequest, with_constraint
 from tamis.engine.scan import check_places, check_properties
 from tamis.engine.scan.scan_options import PREFIX
 from tamis.errors import InvalidInput
@@ -39,7 +39,7 @@ class Definition:
     properties: dict[str, str]
     comment: str | None
     format: str
-    constraints: tuple[Asked, ...] = ()
+    constraints: tuple[ConstraintRequest, ...] = ()
 
 
 def requested_definition(bridge: Bridge, *asked: Any) -> Definition:
@@ -47,7 +47,7 @@ def requested_definition(bridge: Bridge, *asked: Any) -> Definition:
 
     Raises ``InvalidInput`` naming an unsupported type, clause or property.
     """
-    constraints: tuple[Asked, ...] = ()
+    constraints: tuple[ConstraintRequest, ...] = ()
     if len(asked) == 1:
         columns, transforms, properties = asked[0].columns(), asked[0].partitions(), asked[0].properties()
         constraints = tuple(asked_constraint(bridge, one) for one in asked[0].constraints())

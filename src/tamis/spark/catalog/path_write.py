@@ -10,7 +10,7 @@ from typing import Any
 from tamis.core.expr import Expr, conjuncts_of
 from tamis.core.schema.additions import nullable_columns
 from tamis.engine.operations.rows.append import create_with_parts
-from tamis.engine.operations.schema.constraint_definitions import asked_again
+from tamis.engine.operations.schema.constraint_definitions import repeat_request
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.catalog.create_table import Definition, data_format, new_head
@@ -100,7 +100,7 @@ class PathWrite:
             names = tuple(tuple(by_id[i].name for i in path) for path in before.cluster_by)
             asked = replace(asked, cluster_by=names)
         if before.schema is not None:
-            again = tuple(asked_again(one, before.schema) for one in before.constraints)
+            again = tuple(repeat_request(one, before.schema) for one in before.constraints)
             asked = replace(asked, constraints=again, schema=with_kept(before.schema, asked.schema))
         try:
             head = replace(new_head(asked, (), before), name=before.name)

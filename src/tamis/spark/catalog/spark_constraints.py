@@ -14,7 +14,7 @@ from typing import Any
 
 from tamis.core.types import Schema
 from tamis.core.types.identifiers import dotted_path, parse_path
-from tamis.engine.operations.schema.constraint_definitions import Asked, asked_check, asked_key
+from tamis.engine.operations.schema.constraint_definitions import ConstraintRequest, request_check, request_key
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.storage.commit_log import Constraint
@@ -31,16 +31,16 @@ def has_constraints(bridge: Bridge) -> bool:
     return bridge.has_class(_CONSTRAINT)
 
 
-def asked_constraint(bridge: Bridge, given: Any) -> Asked:
+def asked_constraint(bridge: Bridge, given: Any) -> ConstraintRequest:
     """Return the Java ``Constraint`` as the engine takes it."""
     kind, name, rely = _KINDS[given.getClass().getSimpleName()], given.name(), bool(given.rely())
     if kind == CHECK:
-        return asked_check(name, given.predicateSql(), rely=rely)
+        return request_check(name, given.predicateSql(), rely=rely)
     refers: tuple[str, tuple[str, ...]] = ("", ())
     if kind == FOREIGN_KEY:
         columns = tuple(dotted_path(path) for path in _paths(bridge, given.referencedColumns()))
         refers = dotted_path(bridge.identifier(given.referencedTable())), columns
-    return asked_key(kind, name, _paths(bridge, given.columns()), refers=refers, rely=rely)
+    return request_key(kind, name, _paths(bridge, given.columns()), refers=refers, rely=rely)
 
 
 def _paths(bridge: Bridge, references: Any) -> list[tuple[str, ...]]:

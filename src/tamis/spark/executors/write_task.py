@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.engine.operations.rows.overwrite import survivors_of
-from tamis.engine.operations.rows.replace_filter import check_within
+from tamis.engine.operations.rows.overwrite import unmatched_rows
+from tamis.engine.operations.rows.replace_filter import check_rows_match
 from tamis.engine.operations.tracked_read import has_match
 from tamis.engine.part_reader import ReadCounters
 from tamis.engine.part_writer import WriteSpec, conform_batches, write_parts
@@ -42,7 +42,7 @@ def write_rows(
     the task, because Spark would retry it. The task yields the error as its last result instead.
     """
     rows = (
-        check_within(conform_batches(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros)
+        check_rows_match(conform_batches(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros)
         if conjuncts
         else batches
     )
@@ -113,7 +113,7 @@ def rewrite(pickled: bytes) -> tuple[list[str], list[bytes]]:
     """
     parts, read, conjuncts, write = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     matching = [has_match(ref, read, ReadCounters()) for ref in parts]
-    rows = survivors_of(list(compress(parts, matching)), read, write.schema, conjuncts)
+    rows = unmatched_rows(list(compress(parts, matching)), read, write.schema, conjuncts)
     manifests = [to_ipc(manifest) for manifest in write_parts(rows, write)]
     return [ref.part_id for ref, matches in zip(parts, matching, strict=True) if not matches], manifests
 

@@ -78,4 +78,4 @@ def commit_changes(found: task.Changes, table: Any, change: RowChange, index_bui
     change.manifests = found.tables
     change.gone = found.removed
     change.inserted, change.updated, change.deleted = found.inserted, found.updated, found.deleted
-    return change.land(table.store, table.snapshot, index_builder)[1]
+    return change.commit(table.store, table.snapshot, index_builder)[1]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.engine.operations.upkeep.part_analysis import AnalysisSpec, Learned, LearnParts, learn_pickled
+from tamis.engine.operations.upkeep.part_analysis import AnalysisSpec, LearnParts, PartAnalysis, learn_pickled
 from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.write.spark_job import spark_job
@@ -22,7 +22,7 @@ def learn_by_executors(spark: Any) -> LearnParts:
     return functools.partial(_learn, spark)
 
 
-def _learn(spark: Any, spec: AnalysisSpec, refs: Sequence[PartRef]) -> Iterable[Learned]:
+def _learn(spark: Any, spec: AnalysisSpec, refs: Sequence[PartRef]) -> Iterable[PartAnalysis]:
     context = spark.sparkContext
     sizes = np.cumsum([ref.bytes for ref in refs])
     count = min(len(refs), 4 * context.defaultParallelism)

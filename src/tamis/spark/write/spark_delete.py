@@ -12,7 +12,7 @@ from typing import Any
 
 from tamis.core.expr import Expr, is_supported
 from tamis.engine.operations.result import Result
-from tamis.engine.operations.rows.delete import delete_found, matching_parts, rows_of
+from tamis.engine.operations.rows.delete import delete_found, matching_parts, position_bitmap
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
@@ -53,7 +53,7 @@ def delete_where(table: LoadedTable, predicates: Any, given: dict[str, str]) -> 
         partial = found.parts.where(~found.parts.all_match)
         tracked = TrackedRead(found)
         if len(partial) <= LOCAL_PARTS:
-            gone = {ref.part_id: rows_of(tracked.rows(ref)) for ref in partial}
+            gone = {ref.part_id: position_bitmap(tracked.rows(ref)) for ref in partial}
         else:
             gone = _by_executors(session, partial, tracked)
         table.result = delete_found(table.store, table.snapshot, conjuncts, options, tracked, gone)[1]
@@ -75,7 +75,7 @@ def _by_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> dict[s
         look = executor_function(session, functools.partial(_look, spec=spec))
         done = context.parallelize(work, count).flatMap(look).collect()
     for part, _, counters in done:
-        tracked.take(part, counters)
+        tracked.record_cost(part, counters)
     return {part: read_bitmap(rows, part) for part, rows, _ in done if rows is not None}
 
 
@@ -84,5 +84,5 @@ def _look(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, R
     refs: list[PartRef] = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     for ref in refs:
         counters = ReadCounters()
-        rows = rows_of(read_part(ref, spec, counters))
+        rows = position_bitmap(read_part(ref, spec, counters))
         yield ref.part_id, serialize_vector(rows) if rows else None, counters

@@ -216,7 +216,7 @@ def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
 
 def _group(work: Work, group: Group, workers: Workers) -> tuple[Snapshot | None, Result | None]:
     """Rewrite one group and commit it; return nothing if another operation conflicted."""
-    manifests = [_aged(m, group, work.layout) for m in workers.rewrite(work, group)]
+    manifests = [_with_age(m, group, work.layout) for m in workers.rewrite(work, group)]
     rows, parts, size = written_counts(manifests)
     if rows != group.rows:
         discard_parts(work.store, manifests)
@@ -249,14 +249,14 @@ def _group(work: Work, group: Group, workers: Workers) -> tuple[Snapshot | None,
     )
     proposal = with_index_segments(work.store, work.head, proposal, work.options.index_build, workers.run)
     try:
-        after = _surely(work.store, proposal)
+        after = _commit_until_known(work.store, proposal)
     except Conflict:
         discard_parts(work.store, manifests)
         return None, None
     return after, replace(result, version=after.version)
 
 
-def _surely(store: Store, proposal: Proposal) -> Snapshot:
+def _commit_until_known(store: Store, proposal: Proposal) -> Snapshot:
     """Commit, repeating while the outcome is unknown.
 
     Parts of an older schema are always valid, so a concurrent schema change does not invalidate the commit.
@@ -266,7 +266,7 @@ def _surely(store: Store, proposal: Proposal) -> Snapshot:
     )
 
 
-def _aged(manifest: pa.Table, group: Group, layout: Layout | None) -> pa.Table:
+def _with_age(manifest: pa.Table, group: Group, layout: Layout | None) -> pa.Table:
     """Add the age of the rows to a manifest, so that they do not count as new."""
     count = len(manifest)
     facts = {

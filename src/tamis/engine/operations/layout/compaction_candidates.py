@@ -85,7 +85,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CompactionCandidates:
     """The live parts in order of age, with the reasons to rewrite each."""
 
     parts: PartRefs
@@ -136,7 +136,7 @@ def choose_groups(
     """
     if snapshot.schema is None:
         return []
-    found = candidates(store, snapshot, choice, options)
+    found = find_candidates(store, snapshot, choice, options)
     target = options.write_part_bytes
     sorts = bool(snapshot.head.cluster_by) or choice.layout is not None
     limit = target * (RUN_PARTS if sorts else 1)
@@ -148,7 +148,7 @@ def choose_groups(
     return sorted(made, key=lambda g: -g.until_micros)
 
 
-def candidates(store: Store, snapshot: Snapshot, choice: PartChoice, options: Options) -> Candidates:
+def find_candidates(store: Store, snapshot: Snapshot, choice: PartChoice, options: Options) -> CompactionCandidates:
     """Return the live parts that may match, oldest first."""
     schema = snapshot.schema
     assert schema is not None
@@ -171,7 +171,7 @@ def candidates(store: Store, snapshot: Snapshot, choice: PartChoice, options: Op
     by_curve = table["layout"].is_valid().to_numpy().astype(np.bool_)
     clustered = bool(snapshot.head.cluster_by)
     runs = _runs(table, ordered)
-    return Candidates(
+    return CompactionCandidates(
         parts=parts,
         live_bytes=live_bytes,
         live_rows=live,
@@ -252,7 +252,7 @@ def _spans(snapshot: Snapshot, table: pa.Table, runs: Ints, schema: Schema) -> I
     return part_intervals(column, runs)
 
 
-def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
+def _stretches(found: CompactionCandidates, limit: int, apart: int) -> Iterator[Ints]:
     """Group eligible neighbours in age, of at most ``limit`` bytes.
 
     More than ``apart`` bytes of other data between two parts separate their groups.
@@ -272,12 +272,12 @@ def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
     yield from _paying(found, group)
 
 
-def _mandatory(found: Candidates) -> Bools:
+def _mandatory(found: CompactionCandidates) -> Bools:
     """Return which parts are rewritten whatever their size."""
     return found.heavy | found.unordered | found.other_layout | found.adopted
 
 
-def _paying(found: Candidates, group: list[int]) -> Iterator[Ints]:
+def _paying(found: CompactionCandidates, group: list[int]) -> Iterator[Ints]:
     """Reduce a group to what pays: mandatory rewrites, and small parts if the result is twice the largest."""
     at = np.array(group, dtype=np.int64)
     must = _mandatory(found)[at] if len(at) else np.zeros(0, dtype=np.bool_)
@@ -288,7 +288,7 @@ def _paying(found: Candidates, group: list[int]) -> Iterator[Ints]:
         yield at
 
 
-def _overlapping(found: Candidates, taken: Sequence[Ints], limit: int) -> list[Ints]:
+def _overlapping(found: CompactionCandidates, taken: Sequence[Ints], limit: int) -> list[Ints]:
     """Group runs that overlap at the deepest place, oldest first, until none is deeper than ``DEPTH``."""
     assert found.spans is not None
     free = np.ones(len(found.parts), dtype=np.bool_)

@@ -47,7 +47,7 @@ from tamis.storage.object_store import Store
 
 STEP_ROWS = 50_000_000
 """Rows that a repair step covers before it commits."""
-DAMAGES_TOLD = 20
+MOST_LOGGED_DAMAGES = 20
 """Damaged objects that the commit of a repair names."""
 
 
@@ -203,7 +203,7 @@ def repair_index(
     for index in chosen:
         parts = snapshot.parts(None, frozenset())
         known = [entry for entry in live_entries(snapshot) if entry.index_id == index.index_id]
-        checked = known if segments is None else _about(snapshot, index, parts, wanted)
+        checked = known if segments is None else _covering_entries(snapshot, index, parts, wanted)
         bad = damaged_segments(store, snapshot, checked, index_sizes(store) if checked else {}, data=True)
         found = compute_coverage(snapshot, index, parts, known, damage_sentences(bad))
         todo = (found.holder < 0) & np.isin(parts["segment"].to_numpy(), wanted)
@@ -213,26 +213,26 @@ def repair_index(
                 int(parts["bytes"].to_numpy()[~todo].sum()), f"{index.name}: {len(refs)} of {len(parts)} parts to read"
             )
         for step in _steps(refs):
-            made = build_entry(store, snapshot.head, index, step, build_mode, _watched(run, progress))
+            made = build_entry(store, snapshot.head, index, step, build_mode, _with_progress(run, progress))
             snapshot = add_entries(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
             total = replace(
                 total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"]
             )
         if bad:
-            snapshot = _forget(store, snapshot, index, found, bad, np.asarray(todo))
+            snapshot = _remove_damaged(store, snapshot, index, found, bad, np.asarray(todo))
     if total.parts_added:
         snapshot = tidy_indexes(store, snapshot, run)
     return snapshot, replace(total, version=snapshot.version)
 
 
-def _about(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, wanted: Any) -> list[IndexSegment]:
+def _covering_entries(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, wanted: Any) -> list[IndexSegment]:
     """Return the index segments that cover parts of the ``wanted`` segments (row numbers)."""
     found = compute_coverage(snapshot, index, parts)
     asked = found.holder[np.isin(parts["segment"].to_numpy(), wanted)]
     return [found.built[at] for at in np.unique(asked[asked >= 0]).tolist()]
 
 
-def _forget(
+def _remove_damaged(
     store: Store,
     snapshot: Snapshot,
     index: IndexDefinition,
@@ -251,12 +251,12 @@ def _forget(
         if mine:
             add.append(unbuilt_entry(store, index.index_id, mine, reason))
     said = [f"{name}: {problem}" for problems in bad.values() for _, name, problem in problems]
-    operation = Operation("repair index", {"index": index.name, "damaged": said[:DAMAGES_TOLD]})
+    operation = Operation("repair index", {"index": index.name, "damaged": said[:MOST_LOGGED_DAMAGES]})
     return add_entries(store, snapshot, operation, tuple(add), tuple(sorted(bad)))
 
 
-def _watched(run: Run, progress: Progress | None) -> Run:
-    """Wrap ``run`` to report base parts to ``progress``; reads by executors are not reported."""
+def _with_progress(run: Run, progress: Progress | None) -> Run:
+    """Return ``run`` reporting base parts to ``progress``; reads by executors are not reported."""
     if progress is None or run is not run_here:
         return run
     return partial(run_here, done=lambda ref: progress(ref.bytes, ref.path))

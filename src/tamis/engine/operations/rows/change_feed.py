@@ -113,11 +113,11 @@ def changes_of(store: Store, first: int, last: Snapshot, form: FeedForm = PLAIN)
     if form.net:
         before = None if first == 0 else load(store, first - 1)
         if before is None or before.version < last.version:
-            yield difference(before, last)
+            yield change_between(before, last)
         return
     for commit in read_commits(store, range(first, last.version + 1), last.commit.table_id):
         if commit.touches_rows:
-            yield change(store, commit)
+            yield change_of_commit(store, commit)
 
 
 def change_batches(
@@ -141,7 +141,7 @@ def _kinds(found: Change, spec: ReadSpec, keys: Sequence[str]) -> Iterator[tuple
     if not (found.deleted and found.inserted):
         yield from ((DELETE, gone), (INSERT, come))
         return
-    left, right = net(_whole(gone, spec.schema), _whole(come, spec.schema))
+    left, right = cancel_copied_rows(_whole(gone, spec.schema), _whole(come, spec.schema))
     if not keys:
         yield from ((DELETE, left.to_batches()), (INSERT, right.to_batches()))
         return
@@ -157,7 +157,7 @@ def changes(store: Store, a: int, b: int | None = None, form: FeedForm = PLAIN) 
     return Changes(store, load(store, a), load(store, b), form)
 
 
-def change(store: Store, commit: Commit) -> Change:
+def change_of_commit(store: Store, commit: Commit) -> Change:
     """Derive the changes of ``commit`` from metadata alone."""
     after = Snapshot.at(store, commit)
     if commit.version == 0:
@@ -165,11 +165,11 @@ def change(store: Store, commit: Commit) -> Change:
     if commit.blind_append and commit.segment is not None:
         mine = np.asarray(pc.equal(after.segments["segment_id"], commit.segment.segment_id).to_numpy(), dtype=np.bool_)
         return Change(commit.version, commit.timestamp_micros, _refs(after.parts(mine)), ())
-    return difference(Snapshot.at(store, read_commits(store, [commit.version - 1], commit.table_id)[0]), after)
+    return change_between(Snapshot.at(store, read_commits(store, [commit.version - 1], commit.table_id)[0]), after)
 
 
-def difference(earlier: Snapshot | None, later: Snapshot) -> Change:
-    """Derive from metadata alone what differs between two versions of a table; None is a table without rows."""
+def change_between(earlier: Snapshot | None, later: Snapshot) -> Change:
+    """Derive the row changes between two versions from metadata alone; None is a table without rows."""
     version, instant, now = later.version, later.commit.timestamp_micros, later.parts(None)
     if earlier is None:
         return Change(version, instant, _refs(now), ())
@@ -208,8 +208,8 @@ def _whole(batches: Iterator[pa.RecordBatch], schema: Schema) -> pa.Table:
     return pa.Table.from_batches(batches, to_arrow_schema(schema))
 
 
-def net(gone: pa.Table, come: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Cancel rows that are in both, by multiplicity: they were only copied."""
+def cancel_copied_rows(gone: pa.Table, come: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Remove rows that are in both tables, by multiplicity, because they were only copied to new parts."""
     keys = row_codes(pa.concat_tables([gone, come]))
     left, right = keys[: len(gone)], keys[len(gone) :]
     size = int(keys.max(initial=-1)) + 1

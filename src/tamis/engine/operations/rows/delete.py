@@ -36,7 +36,7 @@ def delete(
         return snapshot, Result(snapshot.version)
     partial = found.parts.where(~found.parts.all_match)
     tracked = TrackedRead(found, progress, partial)
-    gone = {ref.part_id: rows_of(tracked.rows(ref)) for ref in partial}
+    gone = {ref.part_id: position_bitmap(tracked.rows(ref)) for ref in partial}
     return delete_found(store, snapshot, conjuncts, options, tracked, gone)
 
 
@@ -51,7 +51,7 @@ def delete_found(
     """Commit a delete; ``gone`` holds the rows by part, for parts that match only partly."""
     found = tracked.found
     doomed = found.parts.where(found.parts.all_match)
-    tracked.answered(doomed)
+    tracked.record_answered(doomed)
     change = RowChange("delete", read_set(conjuncts, options), conjuncts, exact=True)
     change.parameters = {} if change.reads.filter is None else {"filter": change.reads.filter}
     change.gone = {part: rows for part, rows in gone.items() if rows}
@@ -59,7 +59,7 @@ def delete_found(
     change.deleted = int(doomed.live_rows.sum()) + sum(len(rows) for rows in gone.values())
     change.read = len(found.parts) - len(doomed)
     change.bytes_read = tracked.finish()
-    return change.land(store, snapshot)
+    return change.commit(store, snapshot)
 
 
 def matching_parts(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> Plan | None:
@@ -71,7 +71,7 @@ def matching_parts(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], 
     return replace(found, spec=replace(found.spec, schema=replace(schema, fields=()), positions=True))
 
 
-def rows_of(positions: Iterable[pa.RecordBatch]) -> Any:
+def position_bitmap(positions: Iterable[pa.RecordBatch]) -> Any:
     """Return a bitmap of the positions in the first column of these batches."""
     rows = BitMap()
     for batch in positions:

@@ -74,14 +74,14 @@ def _check_kept(store: Store, schemas: Sequence[Schema], before: int, last: Snap
 
 
 def schema_replacements(schemas: Sequence[Schema]) -> Iterator[tuple[int, str]]:
-    """Yield the ids of the schemas that have no column of the schema before them; the text is for no column."""
+    """Yield the id of each schema that shares no column with the one before it, and an empty column name."""
     for before, after in pairwise(schemas):
         if before.fields and not {f.id for f in before.fields} & {f.id for f in after.fields}:
             yield after.schema_id, ""
 
 
 def _added_again(schemas: Sequence[Schema]) -> Iterator[tuple[int, str]]:
-    """Yield the new fields of the last schema that have a dropped one's name: the first schema with it, its name."""
+    """Yield, for each field of the last schema that has a dropped one's name, the first schema with it and its name."""
     now = schemas[-1]
     there = _named(now)
     for before in schemas[:-1]:

@@ -63,14 +63,14 @@ def merge(
     keys = SourceKeys(plan, source, world().now_micros())
     if each_once is not None:
         _check_unique(source, each_once, plan, keys)
-    conjuncts = () if plan.of(BY_SOURCE) else keys.filter()
+    conjuncts = () if plan.clauses_of(BY_SOURCE) else keys.filter()
     found = find_matching(store, snapshot, plan.target, conjuncts, options)
     change = RowChange("merge" if each_once is None else "upsert", read_set(conjuncts, options), conjuncts or None)
     run = _Run(plan, NumberedRows(source), keys, TrackedRead(found, progress), change)
     change.manifests = list(write_rows(store, snapshot.head, run.rows(), options))
     change.exact = run.seen == sum(len(rows) for rows in change.gone.values())
     change.read, change.bytes_read = len(found.parts), run.tracked.finish()
-    return change.land(store, snapshot)
+    return change.commit(store, snapshot)
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class _Run:
         for parts, batch in self._groups(schema):
             arrays = {f.id: batch.column(at) for at, f in enumerate(schema)}
             yield from self._group(arrays, parts, batch.column(len(schema)).to_numpy())
-        clauses = self.plan.of(NOT_MATCHED)
+        clauses = self.plan.clauses_of(NOT_MATCHED)
         left = np.flatnonzero(~self.met)
         for span in spans_within(self.source.sizes[left], GROUP_BYTES, GROUP_ROWS) if clauses else ():
             arrays = self._of_source(left[span])
@@ -119,13 +119,13 @@ class _Run:
                 remedy="Make the source's keys unique.",
             )
         self.met[s] = True
-        if self.plan.of(MATCHED) and len(t):
+        if self.plan.clauses_of(MATCHED) and len(t):
             # only an unconditional delete may match a row twice
             first = np.concatenate([[True], t[1:] != t[:-1]])
             t, s = t[first], s[first]
             for span, both, _ in self._both(arrays, t, s):
                 yield from self._changed(MATCHED, both, t[span], parts, positions)
-        if self.plan.of(BY_SOURCE):
+        if self.plan.clauses_of(BY_SOURCE):
             alone = np.ones(count, dtype=np.bool_)
             alone[t] = False
             rows = np.flatnonzero(alone)
@@ -144,7 +144,7 @@ class _Run:
         self, kind: str, arrays: Arrays, rows: Indices, parts: list[tuple[str, int]], positions: Indices
     ) -> Iterator[pa.RecordBatch]:
         """Update and delete the target's ``rows`` (ordinals in the group), whose columns are ``arrays``."""
-        for clause, chosen in self._chosen(self.plan.of(kind), arrays, len(rows)):
+        for clause, chosen in self._chosen(self.plan.clauses_of(kind), arrays, len(rows)):
             self._gone(parts, positions, rows[chosen])
             if clause.action == "delete":
                 self.change.deleted += len(chosen)
@@ -234,7 +234,7 @@ class _Group:
         self.parts = [*(p for p in self.parts if p[0] != part_id), (part_id, self.rows)]
 
     def joined(self) -> pa.RecordBatch:
-        """Return the rows as one batch, and let go of the pieces."""
+        """Return the rows as one batch, and release the pieces."""
         whole = pa.concat_batches(self.batches)
         self.batches.clear()
         return whole

@@ -69,7 +69,7 @@ class MergePlan:
     rest: tuple[Expr, ...]
     clauses: tuple[Clause, ...]
 
-    def of(self, kind: str) -> tuple[Clause, ...]:
+    def clauses_of(self, kind: str) -> tuple[Clause, ...]:
         return tuple(c for c in self.clauses if c.kind == kind)
 
     @property
@@ -78,7 +78,7 @@ class MergePlan:
 
         Includes ``narrowing`` if target rows outside it are read too, as candidates for BY SOURCE clauses.
         """
-        return (*self.narrowing, *self.rest) if self.of(BY_SOURCE) else self.rest
+        return (*self.narrowing, *self.rest) if self.clauses_of(BY_SOURCE) else self.rest
 
     @property
     def named(self) -> frozenset[int]:
@@ -96,7 +96,7 @@ class MergePlan:
 
         False if the only possible outcome is an unconditional delete.
         """
-        matched = self.of(MATCHED)
+        matched = self.clauses_of(MATCHED)
         return bool(matched) and not (len(matched) == 1 and matched[0].action == "delete" and not matched[0].conditions)
 
 

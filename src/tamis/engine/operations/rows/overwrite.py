@@ -18,7 +18,7 @@ from tamis.core.types import Schema
 from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.result import Result, written_counts
 from tamis.engine.operations.rows.append import discard_parts, new_rows, write_rows
-from tamis.engine.operations.rows.replace_filter import check_within
+from tamis.engine.operations.rows.replace_filter import check_rows_match
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_reader import ReadCounters, ReadSpec, failure_error, read_part
 from tamis.engine.scan import Options, PartRefs, Plan, PlanRequest, plan_scan
@@ -46,17 +46,17 @@ def overwrite(
     assert head.schema is not None
     rows = new_rows(store, head, data)
     if conjuncts is not None and options.write_outside != "allow":
-        rows = check_within(rows, head.schema, conjuncts, now_micros=world().now_micros())
+        rows = check_rows_match(rows, head.schema, conjuncts, now_micros=world().now_micros())
     manifests = list(write_rows(store, head, rows, options, complete=True))
     if conjuncts is None:
         return commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)
     found = find_matching(store, snapshot, head.schema, conjuncts, options)
     partial = found.parts.where(~found.parts.all_match)
     tracked = TrackedRead(found)
-    tracked.answered(found.parts.where(found.parts.all_match))
+    tracked.record_answered(found.parts.where(found.parts.all_match))
     untouched = [ref.part_id for ref in partial if not tracked.has_match(ref)]
     rewritten = partial.exclude(untouched)
-    rest = survivors_of(rewritten, found.spec, head.schema, conjuncts, tracked.rows)
+    rest = unmatched_rows(rewritten, found.spec, head.schema, conjuncts, tracked.rows)
     survivors = list(write_rows(store, head, rest, options, complete=True))
     change = Replacement(
         conjuncts,
@@ -170,12 +170,12 @@ def find_matching(
 Read = Callable[[PartRef, ReadSpec], Iterator[pa.RecordBatch]]
 
 
-def _plainly(ref: PartRef, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
+def _read_uncounted(ref: PartRef, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
     return read_part(ref, spec, ReadCounters())
 
 
-def survivors_of(
-    parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conjuncts: Sequence[Expr], read: Read = _plainly
+def unmatched_rows(
+    parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conjuncts: Sequence[Expr], read: Read = _read_uncounted
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of ``parts`` that the filter does not match, in order."""
     whole = replace(spec, conjuncts=(), schema=schema)

@@ -1,4 +1,4 @@
-"""The check that overwriting rows match the filter; the next overwrite by that filter would miss others."""
+"""The check that the new rows of an overwrite match its filter; the next overwrite by it would miss any others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_SHOWN = 5
 """Columns of the row that an error shows."""
 
 
-def check_within(
+def check_rows_match(
     batches: Iterable[pa.RecordBatch], schema: Schema, conjuncts: Sequence[Expr], *, now_micros: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the batches (columns as in ``schema``) after checking each one.

@@ -19,7 +19,7 @@ from tamis.storage.commit_log.deletion_vectors import serialize_vector
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
-MOST_TOLD = 100
+MOST_LOGGED_VALUES = 100
 """Values of a list literal that the log records in full."""
 
 
@@ -46,7 +46,7 @@ class RowChange:
     """Parts whose rows were read."""
     bytes_read: int = 0
 
-    def land(self, store: Store, snapshot: Snapshot, run: Run = run_here) -> tuple[Snapshot, Result]:
+    def commit(self, store: Store, snapshot: Snapshot, run: Run = run_here) -> tuple[Snapshot, Result]:
         """Commit the change with index segments of new parts (built by ``run``); a no-op if it is empty.
 
         Raises ``Conflict`` if another commit changed what was read, or the same rows.
@@ -54,7 +54,7 @@ class RowChange:
         _, parts, size = written_counts(self.manifests)
         if not (self.gone or self.whole or parts):
             return snapshot, Result(snapshot.version, parts_read=self.read, bytes_read=self.bytes_read)
-        thinned, emptied = separate(snapshot, self.gone)
+        thinned, emptied = split_deletions(snapshot, self.gone)
         whole = [*self.whole, *emptied]
         result = Result(
             -1,
@@ -88,8 +88,8 @@ class RowChange:
         return after, replace(result, version=after.version)
 
 
-def separate(snapshot: Snapshot, gone: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str]]:
-    """Return the vectors of parts that keep a row, and the ids of those that keep none."""
+def split_deletions(snapshot: Snapshot, gone: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str]]:
+    """Return the deletion vectors of the parts that keep a row, and the ids of the parts that keep none."""
     if not gone:
         return {}, []
     parts = snapshot.parts()
@@ -111,5 +111,5 @@ def read_set(conjuncts: Sequence[Expr], options: Options) -> ReadSet:
 
 def _conjunct_text(conjunct: Expr) -> str:
     """Format a conjunct for the log, truncating long lists. Conflicts are judged by the conjunct itself."""
-    long = any(isinstance(node, Literals) and len(node.array) > MOST_TOLD for node in conjunct.walk())
+    long = any(isinstance(node, Literals) and len(node.array) > MOST_LOGGED_VALUES for node in conjunct.walk())
     return short_sql(conjunct) if long else to_sql(conjunct)

@@ -60,7 +60,7 @@ def update(
     change.manifests = list(write_rows(store, snapshot.head, _updated(tracked, schema, wanted, change), options))
     change.updated = sum(len(rows) for rows in change.gone.values())
     change.read, change.bytes_read = len(found.parts), tracked.finish()
-    return change.land(store, snapshot)
+    return change.commit(store, snapshot)
 
 
 def _updated(

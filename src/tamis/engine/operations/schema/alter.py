@@ -17,7 +17,7 @@ from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution, check_next
 from tamis.core.stats.place_properties import renamed_properties
 from tamis.core.types import DataType, Field, Schema
-from tamis.engine.operations.schema.constraint_definitions import Asked, with_constraint, without_constraint
+from tamis.engine.operations.schema.constraint_definitions import ConstraintRequest, with_constraint, without_constraint
 from tamis.engine.operations.schema.evolve import check_policy, commit_schema, describe_outcome
 from tamis.engine.scan import check_places, check_properties
 from tamis.errors import Conflict, InvalidInput, TamisError
@@ -61,7 +61,7 @@ class Draft:
         self.said = renamed_properties(self.said, self.schema, schema)
         self.schema = schema
 
-    def constrain(self, asked: Asked) -> None:
+    def constrain(self, asked: ConstraintRequest) -> None:
         self.constraints = with_constraint(self.constraints, asked, self.schema)
         self.targets.extend(ids[-1] for ids in self.constraints[-1].columns)
 
@@ -143,7 +143,7 @@ class Alteration:
 
         self._record(step)
 
-    def add_constraint(self, asked: Asked) -> None:
+    def add_constraint(self, asked: ConstraintRequest) -> None:
         """Add a constraint; existing rows are tested by a CHECK before the commit."""
 
         def step(draft: Draft) -> None:

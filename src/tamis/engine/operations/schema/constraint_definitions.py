@@ -21,11 +21,11 @@ from tamis.storage.commit_log.table_constraints import CHECK, KINDS, PRIMARY_KEY
 from tamis.world import new_id, world
 
 _OTHER_ZONE = "Asia/Kathmandu"
-"""A time zone in which no expression that depends on the zone is bound as in UTC: it is never a whole hour off."""
+"""A time zone in which expressions that depend on the zone are bound differently from UTC: never whole hours off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ConstraintRequest:
     """A constraint as a user asks for it, before its columns are resolved."""
 
     constraint: Constraint
@@ -33,31 +33,33 @@ class Asked:
     """The columns of a key, as paths of names."""
 
 
-def asked_check(name: str, expression: str, *, rely: bool = False) -> Asked:
-    """Ask for a CHECK, which is enforced: Spark has no other.
+def request_check(name: str, expression: str, *, rely: bool = False) -> ConstraintRequest:
+    """Request a CHECK. It is always enforced, because Spark has no other kind.
 
     Raises ``InvalidInput`` (``BAD_CONSTRAINT``) for what is no text.
     """
     _check_text(name, expression)
-    return Asked(Constraint(new_id(), name, CHECK, (), expression, True, rely))
+    return ConstraintRequest(Constraint(new_id(), name, CHECK, (), expression, True, rely))
 
 
-def asked_key(
+def request_key(
     kind: str, name: str, keys: Sequence[Path], *, refers: tuple[str, tuple[str, ...]] = ("", ()), rely: bool = False
-) -> Asked:
-    """Ask for a key (``kind`` of ``KINDS``). ``refers``: the table and the columns of a foreign key."""
+) -> ConstraintRequest:
+    """Request a key (``kind`` of ``KINDS``). ``refers``: the table and the columns of a foreign key."""
     _check_text(name, *refers[:1], *refers[1])
-    return Asked(Constraint(new_id(), name, kind, (), "", False, rely, *refers), tuple(keys))
+    return ConstraintRequest(Constraint(new_id(), name, kind, (), "", False, rely, *refers), tuple(keys))
 
 
-def asked_again(one: Constraint, schema: Schema) -> Asked:
-    """Ask for a constraint of a table with ``schema`` once more, for other columns of the same names."""
+def repeat_request(one: Constraint, schema: Schema) -> ConstraintRequest:
+    """Request the constraint ``one`` of a table with ``schema`` again, for new columns of the same names."""
     names = tuple(tuple(schema.by_id[i].name for i in ids) for ids in one.columns)
-    return Asked(replace(one, constraint_id=new_id(), columns=()), () if one.kind == CHECK else names)
+    return ConstraintRequest(replace(one, constraint_id=new_id(), columns=()), () if one.kind == CHECK else names)
 
 
-def with_constraint(constraints: Sequence[Constraint], asked: Asked, schema: Schema) -> tuple[Constraint, ...]:
-    """Return ``constraints`` with the one that is asked for.
+def with_constraint(
+    constraints: Sequence[Constraint], asked: ConstraintRequest, schema: Schema
+) -> tuple[Constraint, ...]:
+    """Return ``constraints`` with the requested one added.
 
     Raises ``AlreadyExists`` (``CONSTRAINT_EXISTS``), ``NotFound`` for a column, ``InvalidInput`` (``BAD_CONSTRAINT``)
     saying why it cannot be.
@@ -173,4 +175,12 @@ def _bad(name: str, why: str, remedy: str) -> InvalidInput:
     )
 
 
-__all__ = ["KINDS", "Asked", "asked_again", "asked_check", "asked_key", "with_constraint", "without_constraint"]
+__all__ = [
+    "KINDS",
+    "ConstraintRequest",
+    "repeat_request",
+    "request_check",
+    "request_key",
+    "with_constraint",
+    "without_constraint",
+]

@@ -1,9 +1,9 @@
 """Analyze: learns the full statistics of parts that have none of their own, such as the files of an adopted table.
 
 Invariants: rows, files and deletion vectors are the same before and after. Each batch of parts is one commit, so that
-a call that stops for any reason has landed whole batches, and the next call learns the rest. A part is added anew over
-its file, with what was learned, and takes the place of the old one; the indexes that covered that one cover it.
-Statistics of a part that another operation removed meanwhile are dropped; if it only lost rows, they hold as they are.
+a call that stops for any reason has committed whole batches, and the next call learns the rest. A new part over the
+same file, with the learned statistics, replaces the old part; the indexes that covered the old part cover the new one.
+Statistics of a part that another operation removed meanwhile are dropped; if it only lost rows, they remain valid.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def analyze(
 ) -> tuple[Snapshot, Analyzed]:
     """Learn the statistics of the parts without full ones that may match ``conjuncts``, within the limits.
 
-    Raises the first error that reading a part gave (``SOURCE_CHANGED`` …); what was learned of others has landed.
+    Raises the first error that reading a part gave (``SOURCE_CHANGED`` …); the statistics of others are committed.
     """
     start = world().monotonic()
     refs = _chosen(store, snapshot, conjuncts, options)
@@ -93,7 +93,7 @@ def analyze(
             if progress is not None:
                 progress(ref.bytes, ref.path)
         if rows:
-            snapshot, landed = _land(store, rows, read)
+            snapshot, landed = _commit_statistics(store, rows, read)
             done = replace(done, version=snapshot.version, parts=done.parts + landed, commits=done.commits + 1)
             later += len(rows) - landed
         done = replace(done, bytes_read=done.bytes_read + read)
@@ -176,8 +176,8 @@ def _batches(refs: PartRefs) -> list[PartRefs]:
     return batches
 
 
-def _land(store: Store, rows: Mapping[str, pa.Table], read: int) -> tuple[Snapshot, int]:
-    """Commit what was learned of those parts that are still live; return the version, and how many they are."""
+def _commit_statistics(store: Store, rows: Mapping[str, pa.Table], read: int) -> tuple[Snapshot, int]:
+    """Commit the statistics of those parts that are still live; return the version and the number of these parts."""
 
     def attempt(_: int) -> tuple[Snapshot, int]:
         now = load(store)

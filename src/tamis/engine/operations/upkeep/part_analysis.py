@@ -44,7 +44,7 @@ class AnalysisSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class PartAnalysis:
     """The statistics of a part, as columns of one manifest row; or why there are none. Picklable."""
 
     part_id: str
@@ -53,7 +53,7 @@ class Learned:
     error: TamisError | None = None
 
 
-LearnParts = Callable[[AnalysisSpec, Sequence[PartRef]], Iterable[Learned]]
+LearnParts = Callable[[AnalysisSpec, Sequence[PartRef]], Iterable[PartAnalysis]]
 """Learns the statistics of several parts; an error of one is its result."""
 
 
@@ -68,20 +68,20 @@ def analysis_spec(snapshot: Snapshot, options: Options) -> AnalysisSpec:
     return AnalysisSpec(read, options.stats_budget_bytes, keep, tuple(kept.recent(store.url)))
 
 
-def learn_here(spec: AnalysisSpec, refs: Sequence[PartRef]) -> Iterable[Learned]:
+def learn_here(spec: AnalysisSpec, refs: Sequence[PartRef]) -> Iterable[PartAnalysis]:
     """Learn the statistics of parts in threads of this process."""
     with ThreadPoolExecutor(min(len(refs), reader_threads(spec.read.url)), thread_name_prefix="tamis-analyze") as pool:
-        yield from pool.map(partial(learned, spec), refs)
+        yield from pool.map(partial(analyze_part, spec), refs)
 
 
-def learned(spec: AnalysisSpec, ref: PartRef) -> Learned:
+def analyze_part(spec: AnalysisSpec, ref: PartRef) -> PartAnalysis:
     """Read a part once and return its statistics, or the error that reading it raised."""
     counters = ReadCounters()
     try:
         row = _statistics(spec, ref, counters)
     except TamisError as error:
-        return Learned(ref.part_id, _bytes(counters), error=error)
-    return Learned(ref.part_id, _bytes(counters), row)
+        return PartAnalysis(ref.part_id, _bytes(counters), error=error)
+    return PartAnalysis(ref.part_id, _bytes(counters), row)
 
 
 def _bytes(counters: ReadCounters) -> int:
@@ -115,4 +115,4 @@ def _statistics(spec: AnalysisSpec, ref: PartRef, counters: ReadCounters) -> pa.
 def learn_pickled(payload: bytes) -> list[bytes]:
     """Learn the statistics of a pickled ``(spec, refs)`` in a task; return pickled results."""
     spec, refs = pickle.loads(payload)  # noqa: S301  # made by our own driver
-    return [pickle.dumps(learned(spec, ref)) for ref in refs]
+    return [pickle.dumps(analyze_part(spec, ref)) for ref in refs]
