@@ -85,8 +85,8 @@ def grown(path: Path, segments: int, each: int) -> tuple[Store, Snapshot]:
     def kept(*manifest: Any) -> Any:
         return write(*manifest) if segment in near or not first else first[0]
 
-    write = manifests.keep_rows
-    with mock.patch.object(manifests, "keep_rows", kept):
+    write = manifests.store_rows
+    with mock.patch.object(manifests, "store_rows", kept):
         for segment in range(segments):
             snapshot, _ = append(store, snapshot, manifest(segment, each))
             if not first:

@@ -380,7 +380,7 @@ def test_options_of_the_source_are_not_those_of_the_table(tmp_path: Path, folder
 
 
 def test_a_source_in_a_store_with_etags_is_asked_for_by_them(folder: Path) -> None:
-    place = tamis.create("memory://etags/any").store.beside("memory://etags/source")
+    place = tamis.create("memory://etags/any").store.open_source_store("memory://etags/source")
     for file in sorted(folder.rglob("*.parquet")):
         place.put(file.relative_to(folder).as_posix(), file.read_bytes())
     table = tamis.adopt("memory://etags/source", "memory://etags/table")

@@ -96,7 +96,7 @@ def test_a_local_file_between_two_batches(tmp_path: Path) -> None:
 def test_an_object_with_an_etag(monkeypatch: pytest.MonkeyPatch, ahead_of: int, shorter: bool) -> None:
     """It is replaced ahead of one of the requests of a read of three spans that lie far apart."""
     place = f"memory://replaced-{ahead_of}-{shorter}"
-    store = open_store(f"{place}/table").beside(f"{place}/table")
+    store = open_store(f"{place}/table").open_source_store(f"{place}/table")
     store.put("x", b"1" * 3_000_000)
     etag, calls, get = store.entry("x").etag, [0], obstore.get
     assert etag

@@ -15,7 +15,7 @@ from tamis.engine.secondary_index.index_upkeep import build_entry
 from tamis.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from tamis.storage.commit_log import Operation, Proposal, commit, load, manifests, transaction
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.metadata_files import keep_rows
+from tamis.storage.object_store.metadata_files import store_rows
 from tamis.storage.object_store.store import Entry
 from tamis.world import SeededWorld, new_id, use, world
 from tests.operations.making import filled, held, rows
@@ -230,7 +230,7 @@ def test_deletion_vectors_are_there_however_long_their_delete_took(monkeypatch: 
     waited: list[str] = []
 
     def slow(store: Store, tables: Any, schema: pa.Schema, path: str) -> Any:
-        kept = keep_rows(store, tables, schema, path, limit=0)
+        kept = store_rows(store, tables, schema, path, limit=0)
         if not waited:
             waited.append(path)
             assert path in {e.path for e in store.list()}
@@ -241,7 +241,7 @@ def test_deletion_vectors_are_there_however_long_their_delete_took(monkeypatch: 
             )
         return kept
 
-    monkeypatch.setattr(transaction, "keep_rows", slow)
+    monkeypatch.setattr(transaction, "store_rows", slow)
     assert of.delete("ts % 5 = 2").rows_deleted
     assert waited
     assert of.verify().ok, of.verify().problems.to_pylist()
@@ -288,7 +288,7 @@ def test_a_marker_that_cannot_be_read_is_not_one_that_is_not_there(monkeypatch: 
 
 def test_manifests_of_dead_segments_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tamis.storage.object_store.metadata_files.INLINE_BYTES", 0)
-    monkeypatch.setattr("tamis.storage.object_store.metadata_files.keep_rows.__kwdefaults__", {"limit": 0})
+    monkeypatch.setattr("tamis.storage.object_store.metadata_files.store_rows.__kwdefaults__", {"limit": 0})
     of = filled(3)
     assert of.store.list("_tamis/manifest")
     of.compact()

@@ -85,4 +85,4 @@ def test_a_store_deletes_what_it_has(place: str, tmp_path: Path) -> None:
     store.put("data/a.parquet", b"x")
     store.delete("data/a.parquet")
     store.delete("data/a.parquet#1")
-    assert store.list() == store.uploads("data") == []
+    assert store.list() == store.list_uploads("data") == []

@@ -39,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return [Entry(e.path, e.size, 0) for e in listing(self, *args, **named)]
 
     monkeypatch.setattr(Store, "list", listed)
-    monkeypatch.setattr("tamis.storage.object_store.metadata_files.keep_rows.__kwdefaults__", {"limit": 0})
+    monkeypatch.setattr("tamis.storage.object_store.metadata_files.store_rows.__kwdefaults__", {"limit": 0})
     with use(SeededWorld(1)):
         yield
 

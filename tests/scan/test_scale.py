@@ -13,7 +13,7 @@ import tamis
 from tamis.engine.scan import funnel
 from tamis.errors import CorruptData
 from tamis.storage.commit_log import manifests
-from tamis.storage.object_store.metadata_files import keep_rows
+from tamis.storage.object_store.metadata_files import store_rows
 from tamis.storage.object_store.object_cache import CACHE
 
 LOADS = 40
@@ -23,7 +23,7 @@ def test_planning_opens_the_manifests_of_loads_that_may_match_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other manifests are gone, and nothing reads them; figures of the whole table come from the log."""
-    monkeypatch.setattr(manifests, "keep_rows", partial(keep_rows, limit=0))
+    monkeypatch.setattr(manifests, "store_rows", partial(store_rows, limit=0))
     table = tamis.create(tmp_path / "t")
     for load in range(LOADS):
         table.append(pa.table({"ts": range(10 * load, 10 * load + 10)}))

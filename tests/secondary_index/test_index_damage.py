@@ -40,7 +40,7 @@ def all_as_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:
         patched.setattr(index_segments, "INLINE_COVERS", 0)
         patched.setattr(
-            index_segments, "keep_rows", lambda *a, **more: metadata_files.keep_rows(*a, **{**more, "limit": 0})
+            index_segments, "store_rows", lambda *a, **more: metadata_files.store_rows(*a, **{**more, "limit": 0})
         )
         yield
 

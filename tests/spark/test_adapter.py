@@ -284,7 +284,7 @@ def test_the_identity_of_a_table_is_what_python_compares(lake: Any) -> None:
         for other in tables:
             assert (one == other) == (one.java_identity == other.java_identity) == one.java().equals(other.java())
     assert len({t.java_identity for t in tables}) == 4
-    secret = first.store.fresh()
+    secret = first.store.with_new_counters()
     secret.options = {"timeout": "9s"}
     assert SparkTable(first.bridge, secret, first.snapshot, first.names).java_identity is None
 

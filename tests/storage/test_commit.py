@@ -242,7 +242,7 @@ def test_epochs_are_found_at_any_length_at_the_same_cost(store: Store) -> None:
         for _ in range(20):
             append(store, load(store))
         forget()
-        view = store.fresh()
+        view = store.with_new_counters()
         snapshot = commit(
             view, Proposal(Operation("append", stream=StreamEpoch("q", 0)), 1, blind_append=True, add=[manifest(1)])
         )

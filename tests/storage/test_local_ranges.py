@@ -8,7 +8,7 @@ import pytest
 
 from tamis.errors import TamisError
 from tamis.storage.object_store import local_ranges, open_store, pooled_memory
-from tamis.storage.object_store.local_ranges import read_here, whole_here
+from tamis.storage.object_store.local_ranges import read_local_ranges, read_local_file
 
 DATA = bytes(range(256)) * 2_000
 
@@ -26,7 +26,7 @@ def test_ranges_are_the_bytes_cut_short_at_the_end(
     pool_from(monkeypatch, pooled)
     file = tmp_path / "data"
     file.write_bytes(DATA)
-    for view, (offset, length) in zip(read_here(str(file), spans, {}), spans, strict=True):
+    for view, (offset, length) in zip(read_local_ranges(str(file), spans, {}), spans, strict=True):
         assert view == DATA[offset : offset + length], "also as numbers: bytes above 127 are not negative"
         assert (view.readonly, view.format, view.nbytes) == (True, "B", len(DATA[offset : offset + length]))
 
@@ -36,18 +36,18 @@ def test_a_range_behind_the_end_is_empty(tmp_path: Path, monkeypatch: pytest.Mon
     pool_from(monkeypatch, pooled)
     file = tmp_path / "data"
     file.write_bytes(DATA)
-    assert [bytes(view) for view in read_here(str(file), [(len(DATA), 10), (len(DATA) + 5, 10)], {})] == [b"", b""]
+    assert [bytes(view) for view in read_local_ranges(str(file), [(len(DATA), 10), (len(DATA) + 5, 10)], {})] == [b"", b""]
 
 
 def test_a_range_with_a_target_is_read_into_it(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(DATA)
     whole = memoryview(bytearray(500))
-    views = read_here(str(file), [(300, 100), (7, 20)], {(300, 100): whole[50:150]})
+    views = read_local_ranges(str(file), [(300, 100), (7, 20)], {(300, 100): whole[50:150]})
     assert [bytes(view) for view in views] == [DATA[300:400], DATA[7:27]]
     assert bytes(whole) == bytes(50) + DATA[300:400] + bytes(350)
     assert views[0].readonly
-    (short,) = read_here(str(file), [(len(DATA) - 7, 100)], {(len(DATA) - 7, 100): whole[:100]})
+    (short,) = read_local_ranges(str(file), [(len(DATA) - 7, 100)], {(len(DATA) - 7, 100): whole[:100]})
     assert bytes(short) == DATA[-7:]
 
 
@@ -56,14 +56,14 @@ def test_a_whole_file_is_read_here_or_left_to_the_store(tmp_path: Path) -> None:
     file.write_bytes(DATA)
     (tmp_path / "link").symlink_to(file)
     (tmp_path / "folder").mkdir()
-    assert whole_here(str(file), "data", len(DATA)) == DATA
-    assert whole_here(str(tmp_path / "link"), "link", len(DATA)) == DATA
-    assert whole_here(str(file), "data", len(DATA) - 1) is None, "the store says that it is too large"
+    assert read_local_file(str(file), "data", len(DATA)) == DATA
+    assert read_local_file(str(tmp_path / "link"), "link", len(DATA)) == DATA
+    assert read_local_file(str(file), "data", len(DATA) - 1) is None, "the store says that it is too large"
     for name in ("folder", "data/below"):
-        assert whole_here(str(tmp_path / name), name, len(DATA)) is None
-    assert whole_here(str(file), "a key%that the store escapes", len(DATA)) is None
+        assert read_local_file(str(tmp_path / name), name, len(DATA)) is None
+    assert read_local_file(str(file), "a key%that the store escapes", len(DATA)) is None
     with pytest.raises(FileNotFoundError):
-        whole_here(str(tmp_path / "none"), "none", len(DATA))
+        read_local_file(str(tmp_path / "none"), "none", len(DATA))
 
 
 def test_a_store_says_the_same_of_objects_that_it_reads_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_a_store_says_the_same_of_objects_that_it_reads_itself(tmp_path: Path, m
 
     paths = ["data", "none", "folder", "folder/none", "data/below", "none/below"]
     here = [answer_of(path) for path in paths]
-    monkeypatch.setattr("tamis.storage.object_store.store.whole_here", lambda *_: None)
+    monkeypatch.setattr("tamis.storage.object_store.store.read_local_file", lambda *_: None)
     assert [answer_of(path) for path in paths] == here
     assert here[0] == str(len(DATA))
     assert here[1].startswith("OBJECT_NOT_FOUND")

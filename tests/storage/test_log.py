@@ -71,7 +71,7 @@ def test_no_hint(store: Store) -> None:
 def test_finding_costs_the_same_at_any_length(store: Store) -> None:
     def cost() -> int:
         forget()
-        view = store.fresh()
+        view = store.with_new_counters()
         find_latest(view)
         return view.io.requests
 

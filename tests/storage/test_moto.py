@@ -50,7 +50,7 @@ def test_listings_of_several_pages(s3: dict[str, Any]) -> None:
     store.put("m/f/deep", b"x")
     assert [e.path for e in store.list("m")] == sorted([*names, "m/f/deep"])
     assert [e.path for e in store.list("m", after="m/00999")] == sorted([*names[1_000:], "m/f/deep"])
-    folders, objects = store.folder("m")
+    folders, objects = store.list_folder("m")
     assert (list(folders), len(objects)) == (["m/f"], 2_003)
     assert store.list("none") == []
 

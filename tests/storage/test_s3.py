@@ -33,7 +33,7 @@ def test_what_lies_near_depends_on_what_a_request_costs(store: Store, s3: tuple[
     found = {}
     for kind, place in (("local", open_store("memory://near")), ("remote", store)):
         place.put("x", data)
-        view, before = place.fresh(), len(s3[1].asked)
+        view, before = place.with_new_counters(), len(s3[1].asked)
         assert view.get_ranges("x", ranges) == [data[at : at + size] for at, size in ranges]
         found[kind] = (view.io.requests, view.io.bytes, len(s3[1].asked) - before)
     assert found == {"local": (4, 10_010 + 30, 0), "remote": (2, 900_010 + 10, 2)}
@@ -46,7 +46,7 @@ def test_objects(store: Store, s3: tuple[dict[str, Any], type[FakeS3]]) -> None:
     assert list(s3[1].objects) == ["lake/with space/ü'%20/t/a b/ü"]
     assert store.get_ranges("a b/ü", [(3, 2), (0, 2)]) == [b"st", b"fi"]
     assert [(e.path, e.size) for e in store.list()] == [("a b/ü", 5)]
-    assert store.folder() == (["a b"], [])
+    assert store.list_folder() == (["a b"], [])
     with pytest.raises(CorruptData):
         store.get_range("a b/ü", 7, 1)
     store.delete("a b/ü")

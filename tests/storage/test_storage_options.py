@@ -31,7 +31,7 @@ from tamis.storage.object_store.storage_options import (
     S3,
     canonical_option,
     is_storage_option,
-    without_values,
+    redact_values,
 )
 from tamis.storage.object_store.store_backends import connect_store
 from tamis.world import SeededWorld, use
@@ -154,7 +154,7 @@ def test_no_error_of_a_store_shows_a_value(
 def test_values_are_replaced_by_their_names() -> None:
     options = {"secret_access_key": SECRET, "region": "eu-west-1", "allow_http": True, "timeout": "5s"}
     text = f"<AWSAccessKeyId>AKIA</AWSAccessKeyId> {SECRET} True 5s in eu-west-1 at https://u:p@host/b?sig=x, twice"
-    assert without_values(text, options) == (
+    assert redact_values(text, options) == (
         "<AWSAccessKeyId>…</AWSAccessKeyId> <secret_access_key> True 5s in <region> at …, twice"
     )
 

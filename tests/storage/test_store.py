@@ -68,7 +68,7 @@ def test_listing_is_ordered_and_starts_after(store: Store) -> None:
     assert [e.path for e in store.list()] == ["log/1", "log/2", "log/3", "logs/9", "other"]
     assert store.list("none") == []
     assert store.list("log")[0].size == 5
-    folders, objects = store.folder()
+    folders, objects = store.list_folder()
     assert (list(folders), [e.path for e in objects]) == (["log", "logs"], ["other"])
 
 
@@ -125,7 +125,7 @@ def test_ranges_of_local_files_take_no_detour(tmp_path: Path, monkeypatch: pytes
 
 def test_ranges_that_lie_near_are_one_request(store: Store) -> None:
     store.put("x", bytes(100_000))
-    view = store.fresh()
+    view = store.with_new_counters()
     view.get_ranges("x", [(0, 10), (100, 10), (90_000, 10)])
     assert (view.io.requests, view.io.bytes) == (2, 120)
 
@@ -134,7 +134,7 @@ def test_a_reader_serves_pyarrow_and_counts(store: Store) -> None:
     table = pa.table({"a": list(range(1000)), "b": ["x"] * 1000})
     pq.write_table(table, sink := pa.BufferOutputStream())
     store.put("t.parquet", sink.getvalue().to_pybytes())
-    view = store.fresh()
+    view = store.with_new_counters()
     assert pq.read_table(view.reader("t.parquet"), columns=["b"]).column("b").to_pylist() == ["x"] * 1000
     assert view.io.requests >= 2
     assert view.io.bytes > 0

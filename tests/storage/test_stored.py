@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tamis.errors import CorruptData, StoreUnavailable
 from tamis.storage.object_store import Store, metadata_files, open_store
 from tamis.storage.object_store.checked_parquet import GROUP_ROWS
-from tamis.storage.object_store.metadata_files import Columns, Inline, Stored, columns_from_json, keep_rows
+from tamis.storage.object_store.metadata_files import Columns, Inline, Stored, columns_from_json, store_rows
 from tests.storage.making import forget, manifest, memory
 
 TABLE = pa.table(
@@ -48,7 +48,7 @@ def limit(request: pytest.FixtureRequest) -> int:
 
 def at_rest(store: Store, table: pa.Table, limit: int = 0) -> Columns:
     """``table`` written, and found again through what a commit would say of it."""
-    return columns_from_json(keep_rows(store, [table], table.schema, "t.parquet", limit=limit).to_json())
+    return columns_from_json(store_rows(store, [table], table.schema, "t.parquet", limit=limit).to_json())
 
 
 def all_of(names: Sequence[str]) -> Sequence[str]:
@@ -84,7 +84,7 @@ def test_only_wanted_columns_are_read() -> None:
     store = memory()
     wide = pa.table({f"{i}|long|lo": np.random.default_rng(i).integers(0, 2**62, 10_000) for i in range(30)})
     columns = at_rest(store, wide)
-    view = store.fresh()
+    view = store.with_new_counters()
     columns.read(view, lambda _: ["3|long|lo", "27|long|lo"])
     assert view.io.requests == 3  # the end, and two ranges
     assert view.io.bytes < columns.nbytes / 8
@@ -96,7 +96,7 @@ def test_many_pieces_are_one_table() -> None:
     store = memory()
     rows = GROUP_ROWS // 3 + 1
     pieces = [pa.table({"n": np.arange(i * rows, (i + 1) * rows), "s": [f"{i}" * 9] * rows}) for i in range(8)]
-    columns = keep_rows(store, iter(pieces), pieces[0].schema, "t.parquet")
+    columns = store_rows(store, iter(pieces), pieces[0].schema, "t.parquet")
     assert columns.rows == 8 * rows
     assert columns.read(store, all_of).equals(pa.concat_tables(pieces))
     assert columns.read(store, lambda _: ["s"], remember=False)["s"].to_pylist()[-1] == "7" * 9
@@ -122,8 +122,8 @@ def test_many_rows_of_a_wide_table_are_a_file() -> None:
     two_rows = pa.concat_tables([row] * 2)
     dice = np.random.default_rng(1)
     many = pa.table({name: dice.integers(0, 2**62, 1_000) for name in row.column_names})
-    assert isinstance(keep_rows(store, [two_rows], two_rows.schema, "few.parquet"), Inline)
-    assert isinstance(keep_rows(store, [many], many.schema, "many.parquet"), Stored)
+    assert isinstance(store_rows(store, [two_rows], two_rows.schema, "few.parquet"), Inline)
+    assert isinstance(store_rows(store, [many], many.schema, "many.parquet"), Stored)
 
 
 @pytest.mark.parametrize(("name", "value"), [("MOST_INLINE", 2**15), ("MOST_UNPACKED", 2**18)])
@@ -194,7 +194,7 @@ def test_a_store_that_does_not_answer_is_not_corrupt_data() -> None:
 @pytest.mark.parametrize("change", [{"rows": 4}, {"size": 1}, {"size": 10**6}, {"zstd": "AAAA"}])
 def test_an_inline_table_that_lies_is_corrupt_data(change: dict[str, Any]) -> None:
     store = memory()
-    value = keep_rows(store, [TABLE], TABLE.schema, "t.parquet").to_json() | change
+    value = store_rows(store, [TABLE], TABLE.schema, "t.parquet").to_json() | change
     with pytest.raises(CorruptData):
         columns_from_json(value).read(store, all_of)
 

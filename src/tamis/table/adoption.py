@@ -91,7 +91,7 @@ def adopt_into(store: Store, source: str | os.PathLike[str], asked: AdoptionOpti
     text = os.fspath(scan_request.checked_path(source))
     table = _from_log(store, text, given, follow=following)
     if table is None:
-        table = parquet_folder(store.beside(text), partition_types=types, binary_as_string=texts)
+        table = parquet_folder(store.open_source_store(text), partition_types=types, binary_as_string=texts)
     elif types or texts:
         raise InvalidInput(
             f"A source of the kind {table.kind!r} says the types of its columns itself.",
@@ -99,7 +99,7 @@ def adopt_into(store: Store, source: str | os.PathLike[str], asked: AdoptionOpti
             name="partition_types" if types else "binary_as_string",
             remedy="Leave partition_types and binary_as_string out: they are for folders of Parquet files.",
         )
-    place = store.beside(table.root)
+    place = store.open_source_store(table.root)
     check_places(store, place)
 
     def make_head(schema: Schema) -> Head:
@@ -140,9 +140,9 @@ def _from_log(store: Store, source: str, given: dict[str, Any], *, follow: bool)
     if given.get("catalog") is not None:
         kind, place, storage = ICEBERG, source, store.options_for_source()
     elif source.endswith(".metadata.json"):
-        kind, place, storage = ICEBERG, source, store.beside(source).options
+        kind, place, storage = ICEBERG, source, store.open_source_store(source).options
     else:
-        found = store.beside(source)
+        found = store.open_source_store(source)
         kind, place, storage = source_kind(found), found.url, found.options
     if kind == PARQUET:
         check_options(kind, given, follow=follow)

@@ -47,7 +47,7 @@ class SourceVerbs:
             snapshot = self._newest()
             source = source_sync.followed_source(snapshot.head, self._store.url)
             log_sources.check_options(source.kind, given, follow=True)
-            storage = self._store.beside(source.root).options
+            storage = self._store.open_source_store(source.root).options
 
             def changes(source: Source, head: Head) -> Any:
                 if skip:

@@ -302,7 +302,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         """Return the snapshot to read, its reader schema, and the cost of opening it (bytes, requests)."""
         if self._pinned and not at:
             return self._snapshot, self._schema, (0, 0)
-        log = self._store.fresh()
+        log = self._store.with_new_counters()
         if at:
             snapshot = load(log, at.get("version"), at.get("timestamp_micros"))
             check_same_table(snapshot, self._snapshot.head.table_id, None)

@@ -32,7 +32,7 @@ EXPORTS = pa.schema(
 def export_noting_failure(store: Store, snapshot: Snapshot, name: str) -> None:
     """Export ``snapshot`` in the format ``name``; note what it fails with, and raise nothing."""
     try:
-        export_table(store.fresh(), snapshot, name)
+        export_table(store.with_new_counters(), snapshot, name)
     except Exception as error:  # noqa: BLE001  # the commit stands, whatever an export meets
         _note(store, name, snapshot.version, error)
 
@@ -43,7 +43,7 @@ def exported_formats(store: Store) -> tuple[str, ...]:
     return tuple(
         name
         for name in FORMATS
-        if any(entry.path.endswith((".json", ".parquet")) for entry in store.folder(folders[name])[1])
+        if any(entry.path.endswith((".json", ".parquet")) for entry in store.list_folder(folders[name])[1])
     )
 
 

@@ -26,7 +26,7 @@ else:
 def keep_current(store: Store, commit: Commit) -> None:
     """Export the version that ``commit`` made in the formats that the table names; note failures."""
     try:
-        snapshot = Snapshot.at(store.fresh(), commit)
+        snapshot = Snapshot.at(store.with_new_counters(), commit)
         if EXPORTED in snapshot.head.writer_features:
             return  # others may write to the exported table from now on
         names = kept_formats(snapshot.head.properties) if snapshot.schema is not None else ()

@@ -92,7 +92,7 @@ def read_state(store: Store, table_id: str) -> IcebergState | None:
     Raises ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) for a metadata file that is not one of this table's export.
     """
     numbers = []
-    for entry in store.folder(FOLDER)[1]:
+    for entry in store.list_folder(FOLDER)[1]:
         match = _FILE.fullmatch(entry.path)
         if match:
             numbers.append(int(match[1]))

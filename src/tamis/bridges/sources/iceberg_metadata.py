@@ -173,7 +173,7 @@ def _hinted(place: str, options: IcebergOptions) -> str:
         ) from None
     if not hint.isdecimal():
         return f"{place}/metadata/{hint.removesuffix(_SUFFIX)}{_SUFFIX}"
-    names = {entry.path.rpartition("/")[2] for entry in store.folder("metadata")[1]}
+    names = {entry.path.rpartition("/")[2] for entry in store.list_folder("metadata")[1]}
     version, found = int(hint), None
     while name := next((n for n in (f"v{version}{_SUFFIX}", f"v{version}.gz{_SUFFIX}") if n in names), None):
         version, found = version + 1, name

@@ -46,7 +46,7 @@ def source_kind(store: Store) -> str:
 
     Raises ``NotFound`` (``SOURCE_NOT_FOUND``), ``InvalidInput`` (``UNKNOWN_SOURCE_KIND``) for a table of Hudi or Tamis.
     """
-    folders, objects = store.folder()
+    folders, objects = store.list_folder()
     if not folders and not objects:
         raise NotFound(
             f"There is nothing at {store.url}.",
@@ -54,7 +54,7 @@ def source_kind(store: Store) -> str:
             name=store.url,
             remedy="Give the folder or URL of the table to adopt, and the options of its store (source.…).",
         )
-    found = table_format(folders, lambda: (e.path for e in store.folder("metadata")[1]))
+    found = table_format(folders, lambda: (e.path for e in store.list_folder("metadata")[1]))
     if found in {"Tamis", "Hudi"}:
         raise _no_source(store.url, found)
     if found is not None:

@@ -21,7 +21,7 @@ from tamis.sizes import SIZES
 from tamis.storage.commit_log import PART_COLUMNS, Snapshot
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep_rows
+from tamis.storage.object_store.metadata_files import Columns, columns_from_json, store_rows
 from tamis.storage.object_store.metadata_union import wanted_columns
 from tamis.world import new_id, world
 
@@ -72,7 +72,7 @@ def built_entry(
 ) -> dict[str, Any]:
     """Return the entry of an index segment whose parts are durable."""
     segment_id = new_id()
-    at_rest = keep_rows(store, [manifest], manifest.schema, _path(segment_id, "parts"))
+    at_rest = store_rows(store, [manifest], manifest.schema, _path(segment_id, "parts"))
     return {
         "segment_id": segment_id,
         "index_id": index_id,
@@ -103,7 +103,7 @@ def covers_json(store: Store, segment_id: str, covers: Sequence[str]) -> Any:
     """Return base part ids in the form an entry stores."""
     if len(covers) <= INLINE_COVERS:
         return list(covers)
-    return keep_rows(
+    return store_rows(
         store, [pa.table([pa.array(covers, pa.string())], schema=_COVERS)], _COVERS, _path(segment_id, "covers")
     ).to_json()
 

@@ -49,7 +49,7 @@ class Warehouse:
 
     def children(self, names: Names, kind: str) -> Iterator[str]:
         """The names of the tables (or views, or namespaces, by ``kind``) directly in a namespace."""
-        for path in self.root.folder(relative_path(names))[0]:
+        for path in self.root.list_folder(relative_path(names))[0]:
             name = path.rstrip("/").rpartition("/")[2]
             if not name.startswith((".", "_")) and self._kind(path.rstrip("/")) == kind:
                 yield name
@@ -80,7 +80,7 @@ class Warehouse:
         path = relative_path(names)
         local = self._local(path)
         if local is None:
-            remove_table(self.store(names).fresh())
+            remove_table(self.store(names).with_new_counters())
             return
         with contextlib.suppress(FileNotFoundError):  # another session drops it
             local.rename(local.with_name(f"{_DROPPED}{new_id()}"))
@@ -158,7 +158,7 @@ class Warehouse:
             ) from error
 
     def _kind(self, path: str) -> str | None:
-        folders, objects = self.root.folder(path)
+        folders, objects = self.root.list_folder(path)
         below = {f.rstrip("/").rpartition("/")[2] for f in folders}
         if LOG in below:
             return "table"
@@ -169,7 +169,7 @@ class Warehouse:
         return "namespace" if any(LOG in self._folders(f) for f in folders) else None
 
     def _folders(self, path: str) -> set[str]:
-        return {f.rstrip("/").rpartition("/")[2] for f in self.root.folder(path.rstrip("/"))[0]}
+        return {f.rstrip("/").rpartition("/")[2] for f in self.root.list_folder(path.rstrip("/"))[0]}
 
     def _local(self, path: str) -> Path | None:
         return Path(self.root.location.path, path) if self.root.location.scheme == "file" else None

@@ -19,7 +19,7 @@ from tamis.storage.commit_log.newest_commit import find_latest
 from tamis.storage.commit_log.path_checks import already_exists_error, check_free, check_store
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.stream_epochs import next_streams
-from tamis.storage.object_store.metadata_files import Columns, keep_rows
+from tamis.storage.object_store.metadata_files import Columns, store_rows
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id, world
 
@@ -42,7 +42,7 @@ def create(
     ``operation_id`` returns the same version 0. Raises ``AlreadyExists`` if there is a table and
     ``InvalidInput`` if there is something else; then nothing was touched.
     """
-    store = store.fresh()
+    store = store.with_new_counters()
     check_writer(head.reader_features, head.writer_features, store.url)
     check_checked(add, head)
     operation_id = operation_id or new_id()
@@ -84,7 +84,7 @@ def _kept(store: Store, segment: Segment | None, deletions: Mapping[str, bytes])
     if segment is None or not deletions:
         return None
     table = vectors_of(segment.segment_id, deletions)
-    return keep_rows(store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
+    return store_rows(store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
 
 
 def _existing(store: Store, latest: Commit, landing: Landing) -> Snapshot:

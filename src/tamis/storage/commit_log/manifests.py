@@ -17,7 +17,7 @@ from tamis.storage.commit_log.checked_parts import without_checked
 from tamis.storage.commit_log.commit_objects import ROOT
 from tamis.storage.commit_log.commit_record import Segment
 from tamis.storage.commit_log.model import PART_COLUMNS
-from tamis.storage.object_store.metadata_files import Columns, inline_table, keep_rows
+from tamis.storage.object_store.metadata_files import Columns, inline_table, store_rows
 from tamis.storage.object_store.metadata_union import is_statistic, stack_tables
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id
@@ -66,7 +66,7 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
         else manifest.select([at for at, name in enumerate(manifest.schema.names) if is_statistic(name)])
     )
     at_rest: dict[str, Columns] = {
-        name: keep_rows(store, [table], table.schema, manifest_path(segment_id, name)) for name, table in named.items()
+        name: store_rows(store, [table], table.schema, manifest_path(segment_id, name)) for name, table in named.items()
     }
     return Segment(
         segment_id=segment_id,

@@ -69,12 +69,12 @@ def other_content(store: Store) -> str | None:
 
     Hidden names do not count.
     """
-    folders, objects = store.folder()
+    folders, objects = store.list_folder()
     folders = [name for name in folders if not name.startswith(".") and name not in OURS]
     names = [entry.path for entry in objects if not entry.path.startswith(".")]
     if "_delta_log" in folders:
         return "a Delta table"
-    if "metadata" in folders and any(e.path.endswith(".metadata.json") for e in store.folder("metadata")[1]):
+    if "metadata" in folders and any(e.path.endswith(".metadata.json") for e in store.list_folder("metadata")[1]):
         return "an Iceberg table"
     if any(name.endswith(".parquet") for name in names):
         return "Parquet files"

@@ -26,7 +26,7 @@ from tamis.storage.commit_log.commit_objects import ROOT, mixed_history, read_co
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live_parts, of_commit
 from tamis.storage.object_store.checked_json import parse_errors, seal_json, unseal_json
-from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep_rows
+from tamis.storage.object_store.metadata_files import Columns, columns_from_json, store_rows
 from tamis.storage.object_store.metadata_union import cast_to_schema, common_schema
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.parallel_requests import gather_requests
@@ -279,4 +279,4 @@ def _gathered(
     """Store the chosen rows of one table of each layer as one table."""
     schema = common_schema(layers[at].schema(store, columns) for at, columns in sources.items())
     pieces = (choose(at, layers[at].read(store, columns, list, remember=False)) for at, columns in sources.items())
-    return keep_rows(store, (cast_to_schema(piece, schema) for piece in pieces), schema, path, limit=INLINE_BYTES)
+    return store_rows(store, (cast_to_schema(piece, schema) for piece in pieces), schema, path, limit=INLINE_BYTES)

@@ -55,7 +55,7 @@ rows.
 class Snapshot:
     """The table as of one commit, which loads segments and parts once, on demand.
 
-    Give it a ``store`` of its own (``Store.fresh``): the store's counters are the snapshot's.
+    Give it a ``store`` of its own (``Store.with_new_counters``): the store's counters are the snapshot's.
     """
 
     def __init__(self, store: Store, commit: Commit, head: Head) -> None:

@@ -30,7 +30,7 @@ from tamis.storage.commit_log.proposal import Proposal, Removal, resolve_proposa
 from tamis.storage.commit_log.retry_policy import COMMIT_RACES, LostRace
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.stream_epochs import Streams, next_streams
-from tamis.storage.object_store.metadata_files import Columns, keep_rows
+from tamis.storage.object_store.metadata_files import Columns, store_rows
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id, world
 
@@ -42,7 +42,7 @@ def commit(store: Store, proposal: Proposal, *, still_valid: StillValid = rows_f
     since ``proposal.read_version`` invalidates it, ``SchemaMismatch`` with the reason from ``still_valid`` if
     its rows do not fit a concurrently changed schema, and ``NotFound`` if there is no table.
     """
-    return _Transaction(store.fresh(), proposal, still_valid).run()
+    return _Transaction(store.with_new_counters(), proposal, still_valid).run()
 
 
 class _Transaction:
@@ -176,7 +176,7 @@ class _Transaction:
             table = self._removal.rows.table()
             if self._segment and added:
                 table = pa.concat_tables([table, vectors_of(self._segment.segment_id, added)])
-            self._deletions = keep_rows(self._store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
+            self._deletions = store_rows(self._store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
 
     def _resolve(self) -> None:
         proposal = self._proposal

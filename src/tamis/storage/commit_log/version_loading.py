@@ -63,7 +63,7 @@ def load(
     check_one(version, timestamp_micros)
     if afresh:
         CACHE.forget(store.url)
-    store = store.fresh()
+    store = store.with_new_counters()
     if version is None and timestamp_micros is None:
         return _not_ended(Snapshot.at(store, _latest(store)))
     found = _numbered(store, version) if version is not None else _dated(store, _latest(store), timestamp_micros or 0)

@@ -61,7 +61,7 @@ class PartSource:
     def __init__(self, store: Any, ref: PartRef) -> None:
         if not is_inside(ref.path):
             raise corrupt_part(ref, "lies outside of its table's folder", "PATH_OUTSIDE")
-        self._store, self.ref = store.fresh(), ref
+        self._store, self.ref = store.with_new_counters(), ref
         self._recent, self._lock = RecentBytes(), threading.Lock()
         self._mark: tuple[int, bytes] | None = None
         self.key = (store.url, *ref.file_key)

@@ -18,17 +18,17 @@ _PLAIN = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9
 """Keys that are file names verbatim, as Tamis writes them; a store may escape other keys."""
 
 
-def readable_here(key: str, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return whether ``read_here`` returns what the store would."""
+def can_read_locally(key: str, spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether ``read_local_ranges`` returns what the store would."""
     return hasattr(os, "pread") and _PLAIN.fullmatch(key) is not None and all(length <= LARGEST for _, length in spans)
 
 
-def whole_here(path: str, key: str, most: int) -> bytes | None:
+def read_local_file(path: str, key: str, most: int) -> bytes | None:
     """Return the content of the file, or None to leave it to the store, which may say what is wrong.
 
     None also for more than ``most`` bytes. Raises ``FileNotFoundError``.
     """
-    if not readable_here(key, ()):
+    if not can_read_locally(key, ()):
         return None
     try:
         file = os.open(path, os.O_RDONLY)
@@ -46,9 +46,9 @@ def whole_here(path: str, key: str, most: int) -> bytes | None:
         os.close(file)
 
 
-def state_here(path: str, key: str) -> tuple[int, int] | None:
+def local_state(path: str, key: str) -> tuple[int, int] | None:
     """Return the size and the time of writing (µs) of a file; None to leave it to the store."""
-    if not readable_here(key, ()):
+    if not can_read_locally(key, ()):
         return None
     try:
         found = os.stat(path)  # noqa: PTH116  # after each read of an adopted file, where a Path costs as much again
@@ -57,7 +57,7 @@ def state_here(path: str, key: str) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns // 1_000
 
 
-def read_here(
+def read_local_ranges(
     path: str, spans: Sequence[tuple[int, int]], targets: Mapping[tuple[int, int], memoryview]
 ) -> list[memoryview]:
     """Read the bytes of each (offset, length), cut short at the end of the file. Raises ``OSError``.

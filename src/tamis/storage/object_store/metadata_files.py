@@ -83,7 +83,7 @@ class Inline:
 
     @cached_property
     def table(self) -> pa.Table:
-        with decoding("inline table"):
+        with metadata_decoding_errors("inline table"):
             table = read_stream(unpacked_zstd(self.packed, self.size))
             return _of_length(_without_duplicates(table), self.rows)
 
@@ -139,13 +139,13 @@ class Stored:
         if tail is None:
             tail = self._bytes(store, [(self.nbytes - self.footer, self.footer, self.crc32)])[0]
             CACHE.put(key, tail, len(tail))
-        with decoding(store.name(self.path)):
+        with metadata_decoding_errors(store.name(self.path)):
             return checked_parquet.footer(tail)
 
     def _fetch(self, store: Store, end: checked_parquet.Footer, names: Sequence[str]) -> pa.Table:
         places = [(offset, length, crc) for name in names for offset, length, crc in end.chunks[name]]
         chunks = dict(zip((offset for offset, _, _ in places), self._bytes(store, places), strict=True))
-        with decoding(store.name(self.path)):
+        with metadata_decoding_errors(store.name(self.path)):
             if end.metadata.num_rows != self.rows:
                 raise ValueError(f"{end.metadata.num_rows} rows instead of {self.rows}")
             table = checked_parquet.decode(end, self.nbytes, names, chunks)
@@ -205,7 +205,7 @@ def inline_table(table: pa.Table) -> Inline:
     return Inline(len(table), raw.size, pa.compress(raw, codec="zstd", asbytes=True), table)
 
 
-def keep_rows(
+def store_rows(
     store: Store, tables: Iterable[pa.Table], schema: pa.Schema, path: str, *, limit: int = INLINE_BYTES
 ) -> Columns:
     """Store the rows of ``tables``, all with ``schema``; return the inline table or the file.
@@ -236,7 +236,7 @@ def keep_rows(
 
 
 @contextmanager
-def decoding(name: str) -> Iterator[None]:
+def metadata_decoding_errors(name: str) -> Iterator[None]:
     """Convert decoding errors into ``CorruptData`` naming the object."""
     try:
         yield

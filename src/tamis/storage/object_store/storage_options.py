@@ -129,7 +129,7 @@ def canonical_option(name: str) -> str:
     return _ALIASES.get(plain, plain)
 
 
-def without_values(text: str, options: Mapping[str, Any]) -> str:
+def redact_values(text: str, options: Mapping[str, Any]) -> str:
     """Replace addresses and the values of ``options`` in a store's message."""
     text = _KEY_IN_ANSWER.sub(r"\1…", _URL.sub("…", text))
     values = {str(value): key for key, value in options.items() if not isinstance(value, bool | int | float)}

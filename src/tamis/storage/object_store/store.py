@@ -18,12 +18,12 @@ from typing import Any, NamedTuple, TypeVar
 import obstore
 
 from tamis.errors import CorruptData, NotFound
-from tamis.storage.object_store.local_ranges import read_here, readable_here, state_here, whole_here
+from tamis.storage.object_store.local_ranges import read_local_ranges, can_read_locally, local_state, read_local_file
 from tamis.storage.object_store.local_remains import find_uploads, finished_name, remove_upload
 from tamis.storage.object_store.location import Location, locate_store
 from tamis.storage.object_store.object_file import Reader, Writer
 from tamis.storage.object_store.storage_options import own_options, source_options
-from tamis.storage.object_store.store_backends import check_process, connect_store, is_taken, translate_error
+from tamis.storage.object_store.store_backends import check_process, connect_store, is_already_exists, translate_error
 
 T = TypeVar("T")
 
@@ -107,14 +107,14 @@ class Store:
         """Largest gap in bytes between two wanted ranges for which one request is cheaper than two."""
         return GAP_REMOTE if self.remote else GAP_LOCAL
 
-    def fresh(self) -> Store:
+    def with_new_counters(self) -> Store:
         """Return the same store with its own counters."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.io = Io()
         return other
 
-    def beside(self, place: str) -> Store:
+    def open_source_store(self, place: str) -> Store:
         """Return the store of a source at ``place``, with the options for sources.
 
         Without any, a source on the same kind of store is reached as the table is.
@@ -137,7 +137,7 @@ class Store:
 
         def whole(store: Any, key: str) -> bytes:
             local = self.location.scheme == "file"
-            if local and (data := whole_here(f"{self.location.path}/{key}", key, MOST_OBJECT)) is not None:
+            if local and (data := read_local_file(f"{self.location.path}/{key}", key, MOST_OBJECT)) is not None:
                 return data
             found = obstore.get(store, key)
             if found.meta["size"] > MOST_OBJECT:
@@ -207,8 +207,8 @@ class Store:
     ) -> list[memoryview]:
         if etag is not None:
             return _fetched_by_etag(store, key, spans, etag)
-        if self.location.scheme == "file" and readable_here(key, spans):
-            return read_here(f"{self.location.path}/{key}", spans, targets)
+        if self.location.scheme == "file" and can_read_locally(key, spans):
+            return read_local_ranges(f"{self.location.path}/{key}", spans, targets)
         starts, lengths = [s for s, _ in spans], [n for _, n in spans]
         return [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)]
 
@@ -217,7 +217,7 @@ class Store:
         if self.location.scheme != "file":
             return None
         key = self._prefix + path
-        return state_here(f"{self.location.path}/{key}", key)
+        return local_state(f"{self.location.path}/{key}", key)
 
     def size(self, path: str) -> int:
         """Return the object's size in bytes."""
@@ -239,7 +239,7 @@ class Store:
             try:
                 obstore.put(store, key, data, mode="create", use_multipart=False)
             except Exception as error:
-                if is_taken(error):
+                if is_already_exists(error):
                     return False
                 raise
             return True
@@ -263,7 +263,7 @@ class Store:
             return []
         return sorted(self._entry(meta) for meta in found)
 
-    def folder(self, prefix: str = "") -> tuple[Sequence[str], Sequence[Entry]]:
+    def list_folder(self, prefix: str = "") -> tuple[Sequence[str], Sequence[Entry]]:
         """List the direct children of ``prefix``: folders and objects, as paths relative to the root."""
         try:
             found = self._run("list", prefix, lambda store, key: obstore.list_with_delimiter(store, key or None))
@@ -273,7 +273,7 @@ class Store:
             self._entry(meta) for meta in found["objects"]
         )
 
-    def uploads(self, prefix: str) -> Sequence[Entry]:
+    def list_uploads(self, prefix: str) -> Sequence[Entry]:
         """List the files in the folder ``prefix`` that are being written, or were by a process that was killed.
 
         An object store shows none: its rules for multipart uploads remove them.

@@ -28,7 +28,7 @@ from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, 
 from tamis.storage.object_store.location import Location
 from tamis.storage.object_store.lru_cache import LruCache
 from tamis.storage.object_store.server_refusals import server_refusal
-from tamis.storage.object_store.storage_options import BY_SCHEME, CLIENT, PREFIXES, RETRIES, without_values
+from tamis.storage.object_store.storage_options import BY_SCHEME, CLIENT, PREFIXES, RETRIES, redact_values
 from tamis.world import world
 
 _memory: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def _remote(location: Location, options: Mapping[str, Any], config: dict[str, An
         named = re.search(r"key: '([^']*)'", str(error))
         raise _unknown(named[1] if named else "?", location, _nearest(named, location)) from None
     except (BaseError, TypeError, ValueError) as error:
-        said = re.sub('"[^"]*"', '"…"', without_values(first_line(error), options))
+        said = re.sub('"[^"]*"', '"…"', redact_values(first_line(error), options))
         raise InvalidInput(
             f"The storage options for {location.url} cannot be used: {said}",
             code="BAD_OPTION",
@@ -109,7 +109,7 @@ def translate_error(error: Exception, action: str, name: str, options: Mapping[s
     """
     if isinstance(error, FileNotFoundError) and action != "write":
         return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
-    text = without_values(first_line(error), options or {})
+    text = redact_values(first_line(error), options or {})
     if isinstance(error, ValueError) and "parse path" in text:
         return InvalidInput(
             f"{name!r} cannot be a path: {text}", code="BAD_PATH", name=name, remedy="Choose another name."
@@ -196,7 +196,7 @@ def check_process(name: str) -> None:
         )
 
 
-def is_taken(error: Exception) -> bool:
+def is_already_exists(error: Exception) -> bool:
     """Return whether ``error`` says that the object already exists."""
     return isinstance(error, AlreadyExistsError | PreconditionError | FileExistsError)
 

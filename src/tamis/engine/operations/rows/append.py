@@ -65,7 +65,7 @@ def create_with_rows(store: Store, head: Head, data: pa.RecordBatchReader, optio
     Raises ``AlreadyExists`` if there is a table, ``InvalidInput`` if there is something else, and ``SchemaMismatch``
     naming the column that does not fit.
     """
-    if find_latest(store.fresh()) is not None:
+    if find_latest(store.with_new_counters()) is not None:
         raise already_exists_error(store)
     check_free(store)
     check_store(store)

@@ -296,7 +296,7 @@ class Follower:
 
         Raises ``SchemaFenced`` if its columns have been replaced since.
         """
-        snapshot = Snapshot.at(self._store.fresh(), commit)
+        snapshot = Snapshot.at(self._store.with_new_counters(), commit)
         then, now = snapshot.schema, newest.schema
         lost = then is not None and now is not None and not {f.id for f in then} & {f.id for f in now}
         if then is not None and lost and any(schema_replacements(newest.head.schemas[then.schema_id :])):

@@ -151,7 +151,7 @@ def vacuum(
     latest = load(store, afresh=True)
     before = oldest_readable(store, latest.head.table_id)
     kept = _Kept(before, max(_oldest(store, latest, cutoff), before), latest)
-    listed = [entry for folder in FOLDERS for entry in (*store.list(folder), *store.uploads(folder))]
+    listed = [entry for folder in FOLDERS for entry in (*store.list(folder), *store.list_uploads(folder))]
     old = _old_objects(listed, cutoff)
     (doomed, named), kept = _beside_others(store, kept, lambda kept: _plan(store, kept, old))
     if dry_run or not doomed:

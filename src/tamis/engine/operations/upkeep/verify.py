@@ -74,7 +74,7 @@ def verify(store: Store, *, data: bool = True, progress: Progress | None = None)
     """
     while True:
         CACHE.forget(store.url)
-        own = store.fresh()
+        own = store.with_new_counters()
         snapshot = load(own, afresh=True)
         try:
             found = _verify_version(own, snapshot, data, progress)

@@ -51,7 +51,7 @@ def source_store(store: Store, source: Source) -> Store:
     Raises ``InvalidInput`` (``LOCAL_SOURCE``) if a table on an object store names files of a local disk: on another
     machine they are other files.
     """
-    place = store.beside(source.root)
+    place = store.open_source_store(source.root)
     if store.remote and place.location.scheme == "file":
         raise InvalidInput(
             f"The table {store.url} is on an object store, and its source {source.root} on a local disk.",
