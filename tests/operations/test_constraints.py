@@ -332,7 +332,7 @@ def test_compaction_tests_nothing(cluster_by: list[str], monkeypatch: pytest.Mon
 
 def test_a_table_without_constraints_evaluates_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     of = empty()
-    monkeypatch.setattr("tamis.engine.part_writer.row_checks.check_tree", None)
+    monkeypatch.setattr("tamis.engine.part_writer.row_checks.bind_check", None)
     monkeypatch.setattr("tamis.engine.part_writer.row_checks.evaluate", None)
     of.append(rows(1))
     assert "checked" not in of.snapshot.parts().column_names

@@ -75,7 +75,7 @@ def test_a_version_written_after_the_backup_is_not_the_one_before(tmp_path: Path
     store = open_store(str(path))
     before = load(store)
     assert parts_of(before) == [1, 2, 3]
-    assert before.remembered("kept", lambda: "old", lambda _: 1) == "old"
+    assert before.cached_result("kept", lambda: "old", lambda _: 1) == "old"
 
     put_back(path, backup)
     with another_process():
@@ -86,7 +86,7 @@ def test_a_version_written_after_the_backup_is_not_the_one_before(tmp_path: Path
     after = load(store)
     assert after.version == before.version
     assert parts_of(after) == [1, 4, 5]
-    assert after.remembered("kept", lambda: "new", lambda _: 1) == "new"
+    assert after.cached_result("kept", lambda: "new", lambda _: 1) == "new"
 
 
 @pytest.mark.parametrize("lost", [1, 2, 4])

@@ -18,7 +18,7 @@ from tamis.engine.scan.scan import LastExecution
 from tamis.engine.scan.scan_order import parse_order
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
-from tamis.storage.commit_log.version_points import check_one, checked_version
+from tamis.storage.commit_log.version_points import check_single_point, checked_version
 from tamis.storage.object_store import Store
 from tamis.table.expression_filters import is_foreign, translated_filter
 from tamis.table.key_filters import parse_keys
@@ -226,7 +226,7 @@ def point(version: Any, timestamp: Any) -> dict[str, int]:
 
     Raises ``InvalidInput`` if both are given, or one is invalid.
     """
-    check_one(version, timestamp)
+    check_single_point(version, timestamp)
     if version is not None:
         return {"version": checked_version(version)}
     return {} if timestamp is None else {"timestamp_micros": instant_micros(timestamp)}

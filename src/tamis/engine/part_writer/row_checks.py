@@ -16,7 +16,7 @@ from tamis.core.expr.arrow_values import is_false, plain_value
 from tamis.core.types import Schema
 from tamis.errors import SchemaMismatch
 from tamis.storage.commit_log import Constraint
-from tamis.storage.commit_log.constraint_columns import check_tree
+from tamis.storage.commit_log.constraint_columns import bind_check
 
 _SHOWN = 60
 """Characters of a value that an error shows."""
@@ -30,7 +30,7 @@ def check_batches(
     Raises ``SchemaMismatch`` for the first row that does not: ``CHECK_VIOLATION``, or ``CHECK_FAILED`` where the
     expression has no value.
     """
-    trees = [(check, check_tree(check, schema)) for check in checks]
+    trees = [(check, bind_check(check, schema)) for check in checks]
     for batch in batches:
         if trees and len(batch):
             arrays = {f.id: batch.column(at) for at, f in enumerate(schema)}

@@ -31,7 +31,7 @@ from tamis.engine.part_writer.row_checks import check_batches
 from tamis.engine.part_writer.trimmed_statistics import trimmed_statistics
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Constraint
-from tamis.storage.commit_log.checked_parts import with_checked
+from tamis.storage.commit_log.checked_parts import add_tested_constraints
 from tamis.storage.files import PartWriter, WriteOptions, create_part, page_rows_for
 from tamis.storage.files.formats import format_named
 from tamis.storage.files.parquet.row_group_statistics import NANS
@@ -245,7 +245,7 @@ class _Part:
         }
         made = pa.table(row | self._statistics())
         checks = [check.constraint_id for check in self._spec.checks]
-        return with_checked(made, checks) if checks else made
+        return add_tested_constraints(made, checks) if checks else made
 
     def _finish_collecting(self) -> None:
         if self._collecting is None:

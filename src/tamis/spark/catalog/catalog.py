@@ -26,7 +26,7 @@ from tamis.spark.sql.procedure_registry import Procedures
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, load
 from tamis.storage.commit_log.path_checks import check_free
 from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
-from tamis.storage.commit_log.version_points import version_in
+from tamis.storage.commit_log.version_points import parse_version
 from tamis.storage.object_store import Store
 from tamis.table import metadata_tables
 from tamis.world import new_id, world
@@ -268,7 +268,7 @@ def _point(at: Any) -> dict[str, int]:
         return {}
     if isinstance(at, int):
         return {"timestamp_micros": at}
-    return {"version": version_in(at)}
+    return {"version": parse_version(at)}
 
 
 def _nothing() -> None:

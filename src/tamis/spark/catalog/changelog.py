@@ -17,7 +17,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import Use, read_options
 from tamis.storage.commit_log import Head, Snapshot, load, version_after
 from tamis.storage.commit_log.table_constraints import PRIMARY_KEY, column_names
-from tamis.storage.commit_log.version_points import version_in
+from tamis.storage.commit_log.version_points import parse_version
 from tamis.storage.object_store import Store
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
@@ -101,9 +101,9 @@ def _range(store: Store, asked: Any) -> tuple[int, Snapshot]:
 
 
 def _by_version(store: Store, asked: Any) -> tuple[int, Snapshot]:
-    start, ending = version_in(asked.startingVersion()), asked.endingVersion()
+    start, ending = parse_version(asked.startingVersion()), asked.endingVersion()
     newest = None if ending.isPresent() else load(store)
-    end = newest.version if newest is not None else version_in(ending.get())
+    end = newest.version if newest is not None else parse_version(ending.get())
     first = start if asked.startingBoundInclusive() else start + 1
     if newest is None or first > end + 1:  # a poller begins with the version that the next commit will make
         _check_order(start, end, f"Version {start} is after version {end}.")

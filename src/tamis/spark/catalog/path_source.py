@@ -20,7 +20,7 @@ from tamis.spark.options.source_options import READS, Use, read_options
 from tamis.spark.scan.join_keys import plan_pushed
 from tamis.spark.write.session_frames import python_frame
 from tamis.storage.commit_log import Snapshot, load
-from tamis.storage.commit_log.version_points import check_one, version_in
+from tamis.storage.commit_log.version_points import check_single_point, parse_version
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.storage_options import is_storage_option
 from tamis.table import Table
@@ -96,10 +96,10 @@ class PathSource:
 def _point(found: Mapping[str, Any], zone: str) -> dict[str, Any]:
     """The arguments of ``commit_log.load`` that name the snapshot."""
     version, instant = found.get("versionasof"), found.get("timestampasof")
-    check_one(version, instant)
+    check_single_point(version, instant)
     if instant is not None:
         return {"timestamp_micros": instant_micros(instant, zone)}
-    return {} if version is None else {"version": version_in(version)}
+    return {} if version is None else {"version": parse_version(version)}
 
 
 def _there(store: Store) -> Snapshot | None:

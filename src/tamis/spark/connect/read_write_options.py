@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import InvalidInput, SchemaFenced
 from tamis.storage.commit_log import Snapshot, load
-from tamis.storage.commit_log.version_points import check_one, version_in
+from tamis.storage.commit_log.version_points import check_single_point, parse_version
 from tamis.storage.object_store import Store, open_store
 
 _OWN = frozenset(
@@ -38,7 +38,7 @@ class ReadWriteOptions:
             raise InvalidInput(
                 "No path is given.", code="BAD_OPTION", name="path", remedy="Name the table's folder: load(path)."
             )
-        check_one(lower.get("versionasof"), lower.get("timestampasof"))
+        check_single_point(lower.get("versionasof"), lower.get("timestampasof"))
         return ReadWriteOptions(
             lower["path"],
             lower.get("columns"),
@@ -69,7 +69,7 @@ class ReadWriteOptions:
         self.refuse_read_version("A read")
         if self.timestamp is not None:
             return load(self.store(), timestamp_micros=instant_micros(self.timestamp))
-        return load(self.store(), None if self.version is None else version_in(self.version))
+        return load(self.store(), None if self.version is None else parse_version(self.version))
 
 
 def replaced_table(url: str) -> SchemaFenced:

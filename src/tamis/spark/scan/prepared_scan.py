@@ -147,7 +147,7 @@ def remembered_preparation(scan: Scan, prepare: Callable[[], Preparation]) -> Pr
         made.append(new if _size(new) is None else replace(new, identity=f"scan {next(_numbers)}"))
         return made[0].again()
 
-    found = scan.source.snapshot.remembered(key, first, _size)
+    found = scan.source.snapshot.cached_result(key, first, _size)
     if made:
         return made[0]
     if scan.options.stats_filter:

@@ -19,17 +19,17 @@ CHECKED = "checked"
 """The manifest column of the ids of the constraints by which the part's rows were tested. It is not stored."""
 
 
-def with_checked(manifest: pa.Table, constraint_ids: Collection[str]) -> pa.Table:
+def add_tested_constraints(manifest: pa.Table, constraint_ids: Collection[str]) -> pa.Table:
     """Add the column ``CHECKED`` to a manifest."""
     values = pa.array([sorted(constraint_ids)] * len(manifest), pa.list_(pa.string()))
     return manifest.append_column(CHECKED, values)
 
 
-def without_checked(manifest: pa.Table) -> pa.Table:
+def drop_tested_constraints(manifest: pa.Table) -> pa.Table:
     return manifest.drop_columns([CHECKED]) if manifest.schema.get_field_index(CHECKED) >= 0 else manifest
 
 
-def check_checked(add: Sequence[pa.Table], head: Head) -> None:
+def check_tested_constraints(add: Sequence[pa.Table], head: Head) -> None:
     """Raise ``Conflict`` (``CONFLICT_CONSTRAINT``) if a part of ``add`` was not tested by a CHECK of ``head``."""
     for constraint in enforced_constraints(head.constraints):
         for manifest in add:

@@ -58,13 +58,13 @@ class Landing:
             confirm_commit(self.store, commit)
             remember_commit(self.store, commit, len(data))
             return commit
-        there = self._look(commit.version)
+        there = self._find_commit(commit.version)
         if there is None and refused is not None and refused.code in _CERTAIN and before is None:
             raise refused
         if there is None:  # not written, or still in flight: the next attempt at this version settles it
             self._doubts += 1
             if self._doubts >= DOUBTS:
-                raise self._unknown()
+                raise self._unknown_outcome_error()
             return None
         self._open = None
         if there.operation_id != self.operation_id:
@@ -85,16 +85,16 @@ class Landing:
                 return
         except StoreUnavailable as error:
             self._open = error
-            raise self._unknown() from error
+            raise self._unknown_outcome_error() from error
         CACHE.forget(self.store.url)
-        there = self._look(commit.version)
+        there = self._find_commit(commit.version)
         if there is None or there.operation_id != self.operation_id:
-            raise self._unknown()
+            raise self._unknown_outcome_error()
         try:
             self.store.delete(commit_path(commit.version))
         except StoreUnavailable as error:
             self._open = error
-            raise self._unknown() from error
+            raise self._unknown_outcome_error() from error
         CACHE.forget(self.store.url)  # where the look has put it
         if self.store.location.scheme == "file":
             remove_empty_folders(self.store.location.path, LOG)
@@ -112,33 +112,33 @@ class Landing:
         return commit.follows(before)
 
     @property
-    def doubted(self) -> bool:
+    def has_unknown_outcome(self) -> bool:
         """Whether an attempt of this operation may have written a commit that its caller has not seen."""
         return self._doubts > 0
 
-    def sure(self, call: Callable[[], T]) -> T:
+    def call_or_raise_unknown(self, call: Callable[[], T]) -> T:
         """Return ``call()``; raise ``COMMIT_UNKNOWN`` if it fails while a commit's outcome is unknown."""
         try:
             return call()
         except (StoreUnavailable, CorruptData) as error:
             if self._open is None:
                 raise
-            raise self._unknown() from error
+            raise self._unknown_outcome_error() from error
 
-    def _look(self, version: int) -> Commit | None:
+    def _find_commit(self, version: int) -> Commit | None:
         try:
             return COMMIT_READS.run(lambda _: read_commit(self.store, version))
         except NotFound:
             return None
         except StoreUnavailable as error:
             self._open = error
-            raise self._unknown() from error
+            raise self._unknown_outcome_error() from error
         except CorruptData as error:
             if self._open is None:
                 raise
-            raise self._unknown() from error  # the write may land yet
+            raise self._unknown_outcome_error() from error  # the write may land yet
 
-    def _unknown(self) -> StoreUnavailable:
+    def _unknown_outcome_error(self) -> StoreUnavailable:
         said = f": {self._open.message}" if self._open else "."
         return StoreUnavailable(
             f"The outcome of commit {self.operation_id} is unknown{said}",

@@ -84,7 +84,7 @@ def read_commits(store: Store, versions: Iterable[int], table_id: str | None) ->
         try:
             return read_commit(store, version, table_id)
         except NotFound as error:
-            raise missing_commit(store, version) from error
+            raise missing_commit_error(store, version) from error
 
     wanted = list(versions)
     found = gather_requests(store, read, wanted)
@@ -92,7 +92,7 @@ def read_commits(store: Store, versions: Iterable[int], table_id: str | None) ->
         found = gather_requests(store, lambda version: read(version, None), wanted)
         broken = _break(found)
         if broken is not None:
-            raise mixed_history(store, *broken)
+            raise mixed_history_error(store, *broken)
     return found
 
 
@@ -105,7 +105,7 @@ def _break(commits: list[Commit]) -> tuple[int, str] | None:
     return None
 
 
-def mixed_history(store: Store, version: int, expected: str) -> CorruptData:
+def mixed_history_error(store: Store, version: int, expected: str) -> CorruptData:
     """Return the error for a commit that is not the ``expected`` one, which the next version follows."""
     name = store.name(commit_path(version))
     return CorruptData(
@@ -117,7 +117,7 @@ def mixed_history(store: Store, version: int, expected: str) -> CorruptData:
     )
 
 
-def missing_commit(store: Store, version: int) -> CorruptData:
+def missing_commit_error(store: Store, version: int) -> CorruptData:
     """Return the error for a version without an object."""
     name = store.name(commit_path(version))
     dropped = "" if version else " If the table was dropped while others wrote to it, remove what is left of it."

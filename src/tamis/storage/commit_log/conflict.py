@@ -111,21 +111,21 @@ def _check_removal(store: Store, removal: Removal, theirs: Commit) -> None:
     for part in theirs.remove_parts:
         if part.segment_id in whole or part.part_id in single or part.part_id in removal.rows.parts:
             raise _conflict("REMOVED", theirs, f"removed the part {part.part_id} too")
-    for segment_id, part_id in _thinned(store, theirs):
+    for segment_id, part_id in _parts_with_deletions(store, theirs):
         if segment_id in whole or part_id in single:
             raise _conflict("REMOVED", theirs, f"deleted rows of the part {part_id}, which this operation removes")
     if (changed := removal.rows.overlap(store, theirs.deletions)) is not None:
         raise _conflict("ROWS", theirs, f"changed the same rows of part {changed}")
 
 
-def thins_older_parts(store: Store, commit: Commit) -> bool:
+def deletes_older_rows(store: Store, commit: Commit) -> bool:
     """Return whether ``commit`` deletes rows of parts that it does not add: a source's file may come with deletions."""
     if commit.segment is None:
         return commit.deletions is not None
-    return any(segment != commit.segment.segment_id for segment, _ in _thinned(store, commit))
+    return any(segment != commit.segment.segment_id for segment, _ in _parts_with_deletions(store, commit))
 
 
-def _thinned(store: Store, theirs: Commit) -> list[tuple[str, str]]:
+def _parts_with_deletions(store: Store, theirs: Commit) -> list[tuple[str, str]]:
     """List (segment id, part id) of the parts in which ``theirs`` deleted rows."""
     if theirs.deletions is None:
         return []
@@ -142,7 +142,7 @@ def _check_added(proposal: Proposal, base: Snapshot, theirs: Commit) -> None:
 
 def _check_removed(store: Store, proposal: Proposal, base: Snapshot, theirs: Commit) -> None:
     touched = {part.segment_id for part in theirs.remove_parts} | set(theirs.remove_segments)
-    touched |= {segment_id for segment_id, _ in _thinned(store, theirs)}
+    touched |= {segment_id for segment_id, _ in _parts_with_deletions(store, theirs)}
     if touched and _may_match(proposal, base.head, _touched_evidence(store, base, theirs, touched)):
         raise _conflict("READ", theirs, "removed rows that this operation read")
 

@@ -28,7 +28,7 @@ WHAT = "a CHECK"
 """What errors call the text of an expression."""
 
 
-def check_tree(constraint: Constraint, schema: Schema) -> Expr:
+def bind_check(constraint: Constraint, schema: Schema) -> Expr:
     """Return the bound expression of a CHECK: ANSI rules, and no session time zone that matters."""
     return parse_predicate(constraint.expression, schema, what=WHAT)
 
@@ -57,7 +57,7 @@ def _followed(constraint: Constraint, before: Schema, after: Schema) -> Constrai
             raise _needed(constraint, before, ids, "cannot be dropped")
     if constraint.kind != CHECK:
         return constraint
-    old = check_tree(constraint, before)
+    old = bind_check(constraint, before)
     # as it is, if no column that it names was renamed
     for rewrite in (lambda text, *_: text, column_renames.rename_columns):
         with suppress(TamisError):

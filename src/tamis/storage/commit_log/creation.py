@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tamis.storage.commit_log.checked_parts import check_checked
+from tamis.storage.commit_log.checked_parts import check_tested_constraints
 from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
@@ -44,14 +44,14 @@ def create(
     """
     store = store.with_new_counters()
     check_writer(head.reader_features, head.writer_features, store.url)
-    check_checked(add, head)
+    check_tested_constraints(add, head)
     operation_id = operation_id or new_id()
     landing = Landing(store, operation_id)
     now = world().now_micros()
     head = replace(head, table_id=head.table_id or new_id(), created_micros=head.created_micros or now)
     first = None
     for _ in range(ATTEMPTS):
-        if (latest := landing.sure(lambda: find_latest(store))) is not None:
+        if (latest := landing.call_or_raise_unknown(lambda: find_latest(store))) is not None:
             return _existing(store, latest, landing)
         if first is None:
             check_free(store)
@@ -92,6 +92,6 @@ def _existing(store: Store, latest: Commit, landing: Landing) -> Snapshot:
     first = read_commits(store, [0], latest.table_id)[0]
     if first.operation_id != landing.operation_id:
         raise already_exists_error(store)
-    if landing.doubted:  # made by this call, whose response was lost
+    if landing.has_unknown_outcome:  # made by this call, whose response was lost
         notify_watchers(store, first)
     return Snapshot.at(store, first)

@@ -97,12 +97,12 @@ class RowRemoval:
             None,
         )
 
-    def follow(self, store: Store, theirs: Columns | None) -> None:
+    def add_concurrent_deletions(self, store: Store, theirs: Columns | None) -> None:
         """Add the rows that ``theirs`` deleted from the same parts to ``before``."""
         for part_id, rows in self._shared(store, theirs):
             self.parts[part_id].before |= rows
 
-    def whole(self) -> dict[str, Touched]:
+    def emptied_parts(self) -> dict[str, Touched]:
         """Return the parts that have no rows left."""
         return {part_id: part for part_id, part in self.parts.items() if len(part.total) >= part.rows}
 

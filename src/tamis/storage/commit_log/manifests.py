@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tamis.core import stats
 from tamis.core.stats.json_paths.packed_paths import unpack_paths
 from tamis.errors import InvalidInput
-from tamis.storage.commit_log.checked_parts import without_checked
+from tamis.storage.commit_log.checked_parts import drop_tested_constraints
 from tamis.storage.commit_log.commit_objects import ROOT
 from tamis.storage.commit_log.commit_record import Segment
 from tamis.storage.commit_log.model import PART_COLUMNS
@@ -55,7 +55,7 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
             )
     if not manifests:
         return None
-    manifest, paths = unpack_paths(without_checked(stack_tables(manifests)).combine_chunks())
+    manifest, paths = unpack_paths(drop_tested_constraints(stack_tables(manifests)).combine_chunks())
     tables = {**paths, **tables}
     segment_id = new_id()
     schema_ids = pc.unique(manifest["schema_id"]).to_pylist()

@@ -6,7 +6,7 @@ Invariant: the hint (``_tamis/latest``) may be stale, missing, garbled or false:
 from __future__ import annotations
 
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
-from tamis.storage.commit_log.commit_objects import HINT, LOG, commit_path, missing_commit, read_commit, remember_commit
+from tamis.storage.commit_log.commit_objects import HINT, LOG, commit_path, missing_commit_error, read_commit, remember_commit
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.retry_policy import LOG_READS
 from tamis.storage.object_store.checked_json import seal_json, unseal_json
@@ -228,7 +228,7 @@ def _last(store: Store, newest: Commit, beyond: list[Commit | None]) -> Commit:
         for between in range(last.version + 1, at):
             if _probe(store, between) is None:
                 raise (
-                    missing_commit(store, between) if commit.table_id == last.table_id else _stray_commit(store, commit)
+                    missing_commit_error(store, between) if commit.table_id == last.table_id else _stray_commit(store, commit)
                 )
         last = commit
     return last
@@ -241,7 +241,7 @@ def _listed(store: Store) -> Commit | None:
         return None
     newest = _probe(store, found[-1])
     if newest is None:
-        raise missing_commit(store, found[-1])
+        raise missing_commit_error(store, found[-1])
     while (following := _probe(store, newest.version + 1)) is not None:
         newest = following
     return newest
@@ -252,7 +252,7 @@ def _gap(store: Store, version: int, following: int) -> CorruptData:
     before, after = _commit_below(store, version), _Probes(store).try_probe(following)
     if before is not None and after is not None and before.table_id != after.table_id:
         return _stray_commit(store, after)
-    return missing_commit(store, version)
+    return missing_commit_error(store, version)
 
 
 def _commit_below(store: Store, version: int) -> Commit | None:

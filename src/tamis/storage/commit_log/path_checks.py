@@ -13,7 +13,7 @@ OURS = frozenset({ROOT, "data"})
 """Folders that may exist before the first commit: data files are written first."""
 
 
-def no_table(store: Store) -> TamisError:
+def no_table_error(store: Store) -> TamisError:
     """Return the error for a path that should hold a table and does not."""
     other = other_content(store)
     remedy = f"It holds {other}." if other else "Check the path, or create the table."

@@ -81,7 +81,7 @@ class Proposal:
     """The id of the table to change, so that a table created in its place is not; empty: any table."""
 
     @property
-    def rests_on_nothing(self) -> bool:
+    def cannot_conflict(self) -> bool:
         """Whether no other commit can make it conflict, except by changing the schema."""
         reads = self.reads is not None and not self.blind_append
         return not (
@@ -107,7 +107,7 @@ class Removal:
     def all_parts(self) -> tuple[RemovedPart, ...]:
         """The single parts, and those that have no rows left."""
         emptied = (
-            RemovedPart(part.segment_id, part_id, part.rows, part.bytes) for part_id, part in self.rows.whole().items()
+            RemovedPart(part.segment_id, part_id, part.rows, part.bytes) for part_id, part in self.rows.emptied_parts().items()
         )
         return (*self.parts, *emptied)
 

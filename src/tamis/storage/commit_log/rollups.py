@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
-from tamis.storage.commit_log.commit_objects import ROOT, mixed_history, read_commits
+from tamis.storage.commit_log.commit_objects import ROOT, mixed_history_error, read_commits
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live_parts, of_commit
+from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live_parts, commit_delta
 from tamis.storage.object_store.checked_json import parse_errors, seal_json, unseal_json
 from tamis.storage.object_store.metadata_files import Columns, columns_from_json, store_rows
 from tamis.storage.object_store.metadata_union import cast_to_schema, common_schema
@@ -91,7 +91,7 @@ def load_deltas(
             del found[tile]
             found |= _load(store, table_id, tile.children, avoid)
         else:
-            raise mixed_history(store, tile.first, expected)
+            raise mixed_history_error(store, tile.first, expected)
     return [found[tile] for tile in sorted(found)]
 
 
@@ -103,7 +103,7 @@ def _load(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection[
         commits = [tile for tile in looking if tile.level == 0]
         rollups = [tile for tile in looking if tile.level > 0]
         for tile, commit in zip(commits, read_commits(store, [t.first for t in commits], table_id), strict=True):
-            found[tile] = of_commit(store, commit)
+            found[tile] = commit_delta(store, commit)
         looking = []
         for tile, delta in zip(
             rollups,
@@ -131,7 +131,7 @@ def _stored(store: Store, table_id: str, tile: Tile) -> Delta | None:
     """Load a tile past the cache; None for a rollup that is unusable."""
     if tile.level:
         return read(store, table_id, tile, cached=False)
-    return of_commit(store, read_commits(store, [tile.first], None)[0])
+    return commit_delta(store, read_commits(store, [tile.first], None)[0])
 
 
 def retry_damaged(avoid: set[Tile], call: Callable[[], T]) -> T:

@@ -92,7 +92,7 @@ class Snapshot:
     @cached_property
     def segments(self) -> pa.Table:
         """One row per live segment, with ``SEGMENT_COLUMNS``."""
-        return self._whole(lambda: self.remembered("segments", self._segments, lambda table: table.nbytes))
+        return self._whole(lambda: self.cached_result("segments", self._segments, lambda table: table.nbytes))
 
     def segment_evidence(self, ids: Collection[int]) -> pa.Table:
         """Return ``rows`` (physical), ``schema_id`` and statistics of the columns ``ids`` per live segment.
@@ -101,7 +101,7 @@ class Snapshot:
         """
         chosen = frozenset(ids)
         return self._whole(
-            lambda: self.remembered(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes)
+            lambda: self.cached_result(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes)
         )
 
     def parts(self, mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
@@ -115,7 +115,7 @@ class Snapshot:
         if mask is not None:
             return self._whole(lambda: self._parts(mask, chosen))
         return self._whole(
-            lambda: self.remembered(
+            lambda: self.cached_result(
                 ("parts", chosen), lambda: _together(self._parts(None, chosen)), lambda table: table.nbytes
             )
         )
@@ -171,7 +171,7 @@ class Snapshot:
             cover, last = covering_tiles(self.version + 1), self.commit.operation_id
             return live_parts(self.store, load_deltas(self.store, self.commit.table_id, cover, last, self._avoid))
 
-        return self.remembered(
+        return self.cached_result(
             "live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers)
         )
 
@@ -180,7 +180,7 @@ class Snapshot:
         """What no other version shares, not even one of its number in a log that was put back from a backup."""
         return self.store.url, self.commit.table_id, self.version, self.commit.operation_id
 
-    def remembered(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int | None]) -> T:
+    def cached_result(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int | None]) -> T:
         """Return the cached result of ``read``; a version of a table never changes.
 
         ``what`` names the result within this version. ``size`` estimates its bytes; None: do not cache it. The cache is

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from tamis.core.schema import rows_fit
 from tamis.core.stats.statistics_columns import DROPPED, EXCESS
 from tamis.errors import InvalidInput, StoreUnavailable
-from tamis.storage.commit_log.checked_parts import check_checked
+from tamis.storage.commit_log.checked_parts import check_tested_constraints
 from tamis.storage.commit_log.commit_landing import Landing, land_commit, notify_watchers, replaced_conflict
 from tamis.storage.commit_log.commit_objects import head_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
@@ -25,7 +25,7 @@ from tamis.storage.commit_log.following import check_following
 from tamis.storage.commit_log.manifests import add_segment
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.newest_commit import find_latest
-from tamis.storage.commit_log.path_checks import no_table
+from tamis.storage.commit_log.path_checks import no_table_error
 from tamis.storage.commit_log.proposal import Proposal, Removal, resolve_proposal
 from tamis.storage.commit_log.retry_policy import COMMIT_RACES, LostRace
 from tamis.storage.commit_log.snapshot import Snapshot
@@ -73,7 +73,7 @@ class _Transaction:
 
     def _attempt(self) -> Snapshot:
         """Commit as the version after the newest. Raises ``LostRace`` if another commit takes that version."""
-        ready = self._landing.sure(self._ready)
+        ready = self._landing.call_or_raise_unknown(self._ready)
         if isinstance(ready, Snapshot):
             return ready
         mine, head = ready
@@ -98,7 +98,7 @@ class _Transaction:
     def _latest(self) -> tuple[Commit, Head]:
         latest = find_latest(self._store)
         if latest is None:
-            raise no_table(self._store)
+            raise no_table_error(self._store)
         proposal = self._proposal
         if latest.version < proposal.read_version or proposal.table_id not in ("", latest.table_id):
             raise replaced_conflict(self._store)
@@ -121,7 +121,7 @@ class _Transaction:
         if self._checked is None:
             # An append under an id made just now can neither have been made before nor conflict: what lies between
             # need not be read.
-            nothing_to_find = not proposal.operation_id and proposal.rests_on_nothing
+            nothing_to_find = not proposal.operation_id and proposal.cannot_conflict
             self._checked = latest.version if nothing_to_find else proposal.read_version
         for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
             if theirs.operation_id == self._landing.operation_id:
@@ -134,11 +134,11 @@ class _Transaction:
             check_vacuum(self._store, proposal, theirs, segment_id)
             if theirs.vacuum is not None:
                 self._deletions = None  # written before it, and named by nobody: they may be gone
-            if not proposal.rests_on_nothing:
+            if not proposal.cannot_conflict:
                 self._resolve()
                 check_commit(self._store, proposal, self._removal, self._base, theirs)
                 if theirs.deletions is not None and self._removal.rows.parts:
-                    self._removal.rows.follow(self._store, theirs.deletions)
+                    self._removal.rows.add_concurrent_deletions(self._store, theirs.deletions)
                     self._deletions = None
             self._checked = theirs.version
         return None
@@ -156,7 +156,7 @@ class _Transaction:
                 remedy="Change a copy of the snapshot's head.",
             )
         if proposal.data_change:
-            check_checked(proposal.add, proposal.head or head)
+            check_tested_constraints(proposal.add, proposal.head or head)
         if proposal.head is None and latest.head_version > proposal.read_version:
             # the change of the schema has tested rows that the table had
             dates = proposal.add if proposal.data_change else ()

@@ -38,7 +38,7 @@ def record_oldest(store: Store, table_id: str, oldest: int) -> None:
         store.put(PATH, seal_json("vacuumed", {"table_id": table_id, "oldest_version": oldest}))
 
 
-def kept_from(store: Store, version: int, latest: Commit) -> int:
+def first_kept_version(store: Store, version: int, latest: Commit) -> int:
     """Return ``version``, or the first one after it that no vacuum up to ``latest`` has released."""
     # A vacuum that releases a version comes after it.
     commits = read_commits(store, range(version + 1, latest.version + 1), latest.table_id)
@@ -53,21 +53,21 @@ def check_released(store: Store, table_id: str, version: int, error: CorruptData
         latest = find_latest(store)
         if latest is None or latest.table_id != table_id:
             return
-        oldest = kept_from(store, version, latest)
+        oldest = first_kept_version(store, version, latest)
     except TamisError:
         return  # the caller's error tells more
     if version < oldest:
-        raise let_go(store, version, oldest) from error
+        raise released_version_error(store, version, oldest) from error
 
 
 def check_readable(store: Store, table_id: str, version: int) -> None:
     """Raise ``NotFound`` (``VERSION_NOT_FOUND``) for a version that vacuum has removed."""
     oldest = oldest_readable(store, table_id)
     if version < oldest:
-        raise let_go(store, version, oldest)
+        raise released_version_error(store, version, oldest)
 
 
-def let_go(store: Store, version: int, oldest: int) -> NotFound:
+def released_version_error(store: Store, version: int, oldest: int) -> NotFound:
     """Return the error for a version that vacuum has removed."""
     return NotFound(
         f"Version {version} of the table {store.url} was removed by vacuum.",

@@ -80,16 +80,16 @@ class Delta:
 
         Raises ``DamagedLayer`` if the delta's rollup is unreadable.
         """
-        with self._blamed():
+        with self._damaged_layer_errors():
             return columns.read(store, choose, remember=remember)
 
     def schema(self, store: Store, columns: Columns) -> pa.Schema:
         """Return the schema of ``changes`` or of one of ``tables``; raises as ``read`` does."""
-        with self._blamed():
+        with self._damaged_layer_errors():
             return columns.schema(store)
 
     @contextmanager
-    def _blamed(self) -> Iterator[None]:
+    def _damaged_layer_errors(self) -> Iterator[None]:
         try:
             yield
         except CorruptData as error:
@@ -126,7 +126,7 @@ class Live:
     kept: np.ndarray[Any, np.dtype[np.int64]]
 
 
-def of_commit(store: Store, commit: Commit) -> Delta:
+def commit_delta(store: Store, commit: Commit) -> Delta:
     """Return the delta of one version; reads nothing except the facts of a file of deletion vectors."""
     rows: list[dict[str, Any]] = []
     tables: dict[str, Columns] = {}

@@ -12,10 +12,10 @@ from tamis.storage.commit_log.commit_objects import read_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.features import check_not_ended
 from tamis.storage.commit_log.newest_commit import check_follows, find_latest
-from tamis.storage.commit_log.path_checks import no_table
+from tamis.storage.commit_log.path_checks import no_table_error
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
-from tamis.storage.commit_log.version_points import check_one, checked_version
+from tamis.storage.commit_log.version_points import check_single_point, checked_version
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.store import Store
 
@@ -60,7 +60,7 @@ def load(
     ``CorruptData`` naming the object that is damaged or missing, and ``InvalidInput`` (``TABLE_ENDED``) for the newest
     version of a table that ended with an export.
     """
-    check_one(version, timestamp_micros)
+    check_single_point(version, timestamp_micros)
     if afresh:
         CACHE.forget(store.url)
     store = store.with_new_counters()
@@ -103,7 +103,7 @@ def _not_ended(snapshot: Snapshot) -> Snapshot:
 def _latest(store: Store) -> Commit:
     latest = find_latest(store)
     if latest is None:
-        raise no_table(store)
+        raise no_table_error(store)
     return latest
 
 

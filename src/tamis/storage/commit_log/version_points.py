@@ -16,13 +16,13 @@ def checked_version(version: Any) -> int:
     return version
 
 
-def version_in(text: str) -> int:
+def parse_version(text: str) -> int:
     """Parse a version from text; raises as ``checked_version`` does."""
     said = text.strip()
     return checked_version(int(said) if said.isascii() and said.isdecimal() else text)
 
 
-def check_one(version: Any, timestamp: Any) -> None:
+def check_single_point(version: Any, timestamp: Any) -> None:
     """Raise ``InvalidInput`` (``TWO_VERSIONS``) if both are given."""
     if version is not None and timestamp is not None:
         raise InvalidInput(

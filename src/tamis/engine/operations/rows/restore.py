@@ -22,12 +22,12 @@ from tamis.engine.operations.result import Result
 from tamis.engine.operations.schema.constraint_validation import check_dates, check_rows
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
-from tamis.storage.commit_log.checked_parts import with_checked
+from tamis.storage.commit_log.checked_parts import add_tested_constraints
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.model import ANALYZED
 from tamis.storage.commit_log.retry_policy import RESTORES
 from tamis.storage.commit_log.table_constraints import enforced_constraints
-from tamis.storage.commit_log.vacuum_marker import let_go
+from tamis.storage.commit_log.vacuum_marker import released_version_error
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
@@ -62,7 +62,7 @@ def _check_kept(store: Store, then: Snapshot, now: Snapshot) -> None:
     """
     for commit_ in read_commits(store, range(then.version + 1, now.version + 1), now.commit.table_id):
         if commit_.vacuum is not None and commit_.vacuum[0] > then.version:
-            raise let_go(store, then.version, commit_.vacuum[0])
+            raise released_version_error(store, then.version, commit_.vacuum[0])
 
 
 def _check_columns(then: Snapshot, now: Snapshot) -> None:
@@ -125,7 +125,7 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
         read_version=now.version,
         read_operation_id=now.commit.operation_id,
         reads=ReadSet(),
-        add=[with_checked(manifest, [check.constraint_id for check in checks])],
+        add=[add_tested_constraints(manifest, [check.constraint_id for check in checks])],
         add_deletions=vectors,
         remove_parts=gone["part_id"].to_pylist(),
         restores=then.version,

@@ -16,7 +16,7 @@ from tamis.core.types import Map, Schema, Struct
 from tamis.core.types.logical import Array
 from tamis.errors import AlreadyExists, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Constraint
-from tamis.storage.commit_log.constraint_columns import WHAT, check_tree
+from tamis.storage.commit_log.constraint_columns import WHAT, bind_check
 from tamis.storage.commit_log.table_constraints import CHECK, KINDS, PRIMARY_KEY
 from tamis.world import new_id, world
 
@@ -124,7 +124,7 @@ def _checked(one: Constraint, schema: Schema) -> Expr:
     if "--" in one.expression and not _stands_in_parentheses(one.expression, schema):
         raise _bad(one.name, "it ends in a comment", "Leave the comment out.")
     try:
-        tree = check_tree(one, schema)
+        tree = bind_check(one, schema)
         check_readable((tree,), world().now_micros())
     except TamisError as error:
         raise type(error)(

@@ -27,7 +27,7 @@ from tamis.engine.part_writer.row_checks import failed_check, violated_check
 from tamis.engine.scan import Options
 from tamis.errors import IncompatibleSchema, InvalidInput
 from tamis.storage.commit_log import Constraint, Head, Snapshot
-from tamis.storage.commit_log.constraint_columns import check_tree
+from tamis.storage.commit_log.constraint_columns import bind_check
 from tamis.storage.commit_log.table_constraints import enforced_constraints
 from tamis.storage.files.column_conversion import Names, convert_array
 from tamis.storage.object_store import Store
@@ -96,7 +96,7 @@ def check_rows(store: Store, snapshot: Snapshot, checks: Sequence[Constraint], w
     schema = snapshot.schema
     assert schema is not None
     for check in checks:
-        tree = check_tree(check, schema)
+        tree = bind_check(check, schema)
         named = {ids[0] for ids in column_paths(tree)}
         selected = Schema(tuple(f for f in schema if f.id in named) or schema.fields[:1], schema.schema_id)
         try:
@@ -130,4 +130,4 @@ def _options(head: Head) -> Options:
 
 def _false(check: Constraint, schema: Schema) -> Expr:
     """Return the filter of the rows for which the constraint is false."""
-    return make_call("not", check_tree(check, schema))
+    return make_call("not", bind_check(check, schema))

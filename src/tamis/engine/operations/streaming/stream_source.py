@@ -26,7 +26,7 @@ from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot, load, version_after
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.conflict import thins_older_parts
+from tamis.storage.commit_log.conflict import deletes_older_rows
 from tamis.storage.commit_log.part_range import PartRange
 from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
 from tamis.storage.object_store import Store
@@ -354,7 +354,7 @@ def _columns_replaced(store: Store, version: int) -> SchemaFenced:
 
 def changes_rows(store: Store, commit: Commit) -> bool:
     """Whether ``commit`` removed or moved rows of the version before, or brought back those of an earlier one."""
-    return commit.removes_parts or commit.operation.may_restore or thins_older_parts(store, commit)
+    return commit.removes_parts or commit.operation.may_restore or deletes_older_rows(store, commit)
 
 
 def _changed(store: Store, commit: Commit) -> InvalidInput:

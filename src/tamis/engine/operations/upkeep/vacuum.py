@@ -35,7 +35,7 @@ from tamis.storage.commit_log.reachable_objects import (
     reachable_paths,
     rollup_paths,
 )
-from tamis.storage.commit_log.vacuum_marker import kept_from, oldest_readable, record_oldest
+from tamis.storage.commit_log.vacuum_marker import first_kept_version, oldest_readable, record_oldest
 from tamis.storage.object_store import Entry, Store
 from tamis.storage.object_store.local_remains import finished_name
 from tamis.world import made_micros, new_id, world
@@ -191,7 +191,7 @@ class _Kept:
     def as_of_now(self, store: Store) -> _Kept:
         """Return the versions to keep now that other vacuums may have released some."""
         latest = load(store)
-        before, oldest = (kept_from(store, version, latest.commit) for version in (self.before, self.oldest))
+        before, oldest = (first_kept_version(store, version, latest.commit) for version in (self.before, self.oldest))
         return _Kept(before, oldest, latest)
 
 
@@ -210,7 +210,7 @@ def _beside_others(store: Store, kept: _Kept, find: Callable[[_Kept], T]) -> tup
             if (now.before, now.oldest) == (kept.before, kept.oldest):
                 raise
         else:
-            if kept_from(store, kept.oldest, load(store).commit) == kept.oldest:
+            if first_kept_version(store, kept.oldest, load(store).commit) == kept.oldest:
                 return found, kept
             now = kept.as_of_now(store)
         kept = now

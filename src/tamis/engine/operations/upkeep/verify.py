@@ -32,7 +32,7 @@ from tamis.storage.commit_log.commit_objects import commit_path, read_commit, re
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.newest_commit import list_versions
 from tamis.storage.commit_log.reachable_objects import own_parts, reachable_paths
-from tamis.storage.commit_log.vacuum_marker import kept_from, oldest_readable
+from tamis.storage.commit_log.vacuum_marker import first_kept_version, oldest_readable
 from tamis.storage.files import PartRef
 from tamis.storage.files.file_check import Problem, checksum_problem, size_problem
 from tamis.storage.object_store import Store
@@ -160,7 +160,7 @@ def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
 
 def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator[Problem]:
     """Check stored tables, rollups and file sizes of all readable versions."""
-    oldest = kept_from(store, oldest_readable(store, snapshot.head.table_id), snapshot.commit)
+    oldest = first_kept_version(store, oldest_readable(store, snapshot.head.table_id), snapshot.commit)
     for path in sorted(reachable_paths(store, load(store, oldest, vacuumed=True), snapshot)):
         if path.startswith("data/") and path not in listed:
             yield "MISSING_OBJECT", path, "The log names it, and it is not there."
