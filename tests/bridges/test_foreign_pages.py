@@ -106,7 +106,7 @@ def read(part: ForeignParquetPart, rows: list[int], names: list[str], table: pa.
 
     def from_pages(plan: Excerpt, fetched: Any) -> list[pa.Array] | None:
         found = original(plan, fetched)
-        by_pages.update(part._layout.tops(plan.leaves) if found is not None else ())
+        by_pages.update(part._layout.top_column_ids(plan.leaves) if found is not None else ())
         return found
 
     with pytest.MonkeyPatch.context() as patch:

@@ -17,7 +17,7 @@ import tamis
 from tamis.core.types import LONG, STRING, Field, Schema
 from tamis.storage.files import PAGE_ROWS, PartRef, open_part
 from tamis.storage.files.parquet.offset_index import PageLocations
-from tamis.storage.files.parquet.page_offsets import noted
+from tamis.storage.files.parquet.page_offsets import decode_page_note
 from tamis.storage.files.parquet.parquet_part import ParquetPart
 from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
@@ -71,7 +71,7 @@ def test_pages_of_the_chunk_are_used_where_they_are_even(ref: PartRef, request: 
     part = opened(ref)
     used = [part._pages.chunk(number, 1).first >= 0 for number in (0, 1)]
     assert used == [False, how == "as now"]
-    _, starts = noted(part._footer)
+    _, starts = decode_page_note(part._footer)
     # the numbers alone look right in the file of an earlier release: the first chunk has as many pages as it should
     assert (len(starts) == 3 + 3 + 5 + 4) == (how == "of earlier releases")
 

@@ -16,7 +16,7 @@ from tamis.storage.files import open_part
 from tamis.storage.files.parquet.compact_thrift import thrift_varint
 from tamis.storage.files.parquet.index_checksum import UNFILLED, filled_footer, split_end
 from tamis.storage.files.parquet.offset_index import page_locations
-from tamis.storage.files.parquet.page_offsets import noted
+from tamis.storage.files.parquet.page_offsets import decode_page_note
 from tamis.storage.object_store import open_store
 from tests.files.parts import write_part
 
@@ -165,7 +165,7 @@ def test_parts_note_every_data_page() -> None:
     schema = from_arrow_schema(table.schema).assign_ids(0)
     ref = write_part(STORE, schema, table.to_batches(max_chunksize=30), page_rows=7)
     footer = pq.read_metadata(pa.BufferReader(STORE.get(ref.path)))
-    rows, starts = noted(footer)
+    rows, starts = decode_page_note(footer)
     assert (rows, len(starts)) == (7, footer.num_columns * (5 + 5 + 5 + 2))
     (piece,) = open_part(STORE, ref, schema).read([1], [0], np.array([8]))
     assert piece.batch.column(0).to_pylist() == [8]

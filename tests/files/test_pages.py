@@ -133,8 +133,8 @@ def test_one_row_costs_a_page_of_each_column_and_not_a_block() -> None:
         b"1024 3 !!",
         b"512 1 AA==",
         b"1024 2 " + base64.b64encode(b"x" * 9),
-        page_offsets.note_of([4, 5, 6], PAGE).encode(),
-        page_offsets.note_of([4], 0).encode(),
+        page_offsets.encode_page_note([4, 5, 6], PAGE).encode(),
+        page_offsets.encode_page_note([4], 0).encode(),
     ],
 )
 def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.MonkeyPatch, note: bytes) -> None:
@@ -142,7 +142,7 @@ def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.Monkey
         metadata = {page_offsets.PAGES.encode(): note}  # noqa: RUF012  # a stub
 
     monkeypatch.setattr(
-        "tamis.storage.files.parquet.page_offsets.noted", lambda _, real=page_offsets.noted: real(Footer())
+        "tamis.storage.files.parquet.page_offsets.decode_page_note", lambda _, real=page_offsets.decode_page_note: real(Footer())
     )
     monkeypatch.setattr(
         "tamis.storage.files.parquet.parquet_part._shapes", LruCache(2**20)
@@ -159,7 +159,7 @@ def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) ->
     rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
     assert len(list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows))) == 1
     monkeypatch.setattr(
-        "tamis.storage.files.parquet.page_offsets.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64))
+        "tamis.storage.files.parquet.page_offsets.decode_page_note", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64))
     )
     monkeypatch.setattr(
         "tamis.storage.files.parquet.parquet_part._shapes", LruCache(2**20)

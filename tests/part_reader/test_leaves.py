@@ -19,7 +19,7 @@ from tamis.engine.part_reader.leaf_filter import rewrite_to_leaves
 from tamis.engine.part_writer.document_shredding import Shredder
 from tamis.errors import InvalidInput
 from tamis.storage.files.parquet import parquet_part
-from tamis.storage.files.shredded_leaves import FIRST, LEAVES, leaves_for, leaves_in, note_of, with_leaves
+from tamis.storage.files.shredded_leaves import FIRST, LEAVES, leaves_for, decode_leaves, encode_leaves, with_leaves
 from tamis.storage.object_store import open_store
 
 SCHEMA = Schema((Field("id", LONG, id=1), Field("v", VARIANT, id=2), Field("s", STRING, id=3)))
@@ -164,9 +164,9 @@ def test_a_damaged_document_makes_no_leaf() -> None:
         [pa.array([bad, value[1]], pa.binary()), block.column(1).field("metadata")], fields=list(block.column(1).type)
     )
     shredder = Shredder(SCHEMA, ((2, "$.a"), (3, "$.a")))
-    assert [leaf.column for leaf in leaves_in(shredder.notes[LEAVES])] == [2, 3]
+    assert [leaf.column for leaf in decode_leaves(shredder.notes[LEAVES])] == [2, 3]
     shredder.add(pa.RecordBatch.from_arrays([block.column(0), column, block.column(2)], schema=block.schema))
-    assert [leaf.column for leaf in leaves_in(shredder.notes[LEAVES])] == [3]
+    assert [leaf.column for leaf in decode_leaves(shredder.notes[LEAVES])] == [3]
     beside = shredder.add(block).column(3)
     assert beside.null_count == len(block)
     assert not beside.field("value").null_count, "Parquet refuses NULL there"
@@ -177,7 +177,7 @@ def test_a_text_that_depends_on_java_makes_no_leaf(number: str, leaves: list[int
     """Spark's own text of it is known to Spark alone; the VARIANT's leaf holds the number."""
     shredder = Shredder(SCHEMA, ((2, "$.a"), (3, "$.a")))
     shredder.add(table_of([f'{{"a": {number}}}', '{"a": 1}']).to_batches()[0])
-    assert [leaf.column for leaf in leaves_in(shredder.notes[LEAVES])] == leaves
+    assert [leaf.column for leaf in decode_leaves(shredder.notes[LEAVES])] == leaves
 
 
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
@@ -216,11 +216,11 @@ def test_scalars_stand_alone() -> None:
 def test_notes_that_say_something_else_say_nothing() -> None:
     leaves = leaves_for(SCHEMA, ((2, "$.a"), (2, "$.a"), (3, "$.b[0]"), (1, "$.c"), (9, "$.d"), (2, "$"), (2, "a b")))
     assert [(leaf.column, leaf.path, leaf.field.id) for leaf in leaves] == [(2, "$.a", FIRST), (3, "$.b[0]", FIRST + 1)]
-    assert leaves_in(note_of(leaves)) == leaves
-    earlier = note_of(leaves).replace("get_json_object", "string")
-    assert leaves_in(earlier) == tuple(leaf for leaf in leaves if leaf.field.type != STRING)
-    assert earlier != note_of(leaves)
-    assert with_leaves(SCHEMA, leaves) is with_leaves(SCHEMA, leaves_in(note_of(leaves)))
+    assert decode_leaves(encode_leaves(leaves)) == leaves
+    earlier = encode_leaves(leaves).replace("get_json_object", "string")
+    assert decode_leaves(earlier) == tuple(leaf for leaf in leaves if leaf.field.type != STRING)
+    assert earlier != encode_leaves(leaves)
+    assert with_leaves(SCHEMA, leaves) is with_leaves(SCHEMA, decode_leaves(encode_leaves(leaves)))
     for note in (
         "",
         "{",
@@ -230,7 +230,7 @@ def test_notes_that_say_something_else_say_nothing() -> None:
         '[[2, "$.a", 1073741824, "x", "interval"]]',
         '[[2, "wild", 1073741824, "x", "variant"]]',
     ):
-        assert leaves_in(note) == ()
+        assert decode_leaves(note) == ()
 
 
 def test_names_of_leaves_are_free() -> None:

@@ -27,7 +27,7 @@ from tamis.storage.files.parquet.foreign_columns import (
     field_names,
     file_kind,
     foreign_names,
-    names_beyond,
+    unknown_names,
 )
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.parallel_requests import gather_requests
@@ -200,7 +200,7 @@ def _check_columns(
             seen.add(kind)
             names = foreign_names(source, schema, bare)
             check_readable(footer, ForeignLayout(bare, schema, names), schema, given)
-            extra.update(names_beyond(list(bare), schema.fields, names))
+            extra.update(unknown_names(list(bare), schema.fields, names))
             if not names.by_id:
                 bare_names = (bare_names or set()) | set(field_names(bare))
     return frozenset(extra), None if bare_names is None else frozenset(bare_names)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.sizes import SIZES
 from tamis.storage.commit_log.deletion_vectors import read_bitmap, row_ordinals
-from tamis.storage.files import PartRef, page_rows_for, runs_in
+from tamis.storage.files import PartRef, page_rows_for, count_touched_pages
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -69,7 +69,7 @@ class LiveRows:
         if self._chosen is None:
             return blocks
         page = page_rows_for(int(np.diff(self._starts).max(initial=0)))
-        visited: Ordinals = np.minimum(runs_in(self._chosen, self._starts, page) * page, blocks)
+        visited: Ordinals = np.minimum(count_touched_pages(self._chosen, self._starts, page) * page, blocks)
         return visited
 
     @property

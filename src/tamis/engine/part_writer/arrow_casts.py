@@ -38,7 +38,7 @@ from tamis.core.types.blank_values import blank_array, null_array, struct_array
 from tamis.core.types.utf8_texts import is_malformed, malformed_flags, padded_texts, spark_length
 from tamis.engine.part_writer.plain_arrays import to_plain
 from tamis.errors import InvalidInput, SchemaMismatch
-from tamis.storage.files.column_conversion import without_unreferenced
+from tamis.storage.files.column_conversion import drop_unreferenced
 
 
 def fit_array(array: pa.Array, target: Field, path: str) -> pa.Array:
@@ -55,11 +55,11 @@ def fit_array(array: pa.Array, target: Field, path: str) -> pa.Array:
         case Struct(fields):
             return _struct(array, fields, target.type, path)
         case Array(element):
-            array = without_unreferenced(_list(array, target.type, path))
+            array = drop_unreferenced(_list(array, target.type, path))
             return _rebuild(array, target.type, fit_array(array.values, element, f"{path}.element"))
         case Map(key, value):
             _check(pa.types.is_map(array.type), array.type, target.type, path)
-            array = without_unreferenced(array)
+            array = drop_unreferenced(array)
             entries = [fit_array(array.keys, key, f"{path}.key"), fit_array(array.items, value, f"{path}.value")]
             return _rebuild(
                 array,

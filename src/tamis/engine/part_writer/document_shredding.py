@@ -15,7 +15,7 @@ from tamis.core.expr.json_codec.json_path import steps_of
 from tamis.core.types import STRING, VARIANT, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.core.types.blank_values import null_array
-from tamis.storage.files.shredded_leaves import LEAVES, Leaf, leaves_for, note_of, with_leaves
+from tamis.storage.files.shredded_leaves import LEAVES, Leaf, leaves_for, encode_leaves, with_leaves
 
 
 class Shredder:
@@ -33,7 +33,7 @@ class Shredder:
     def notes(self) -> dict[str, str]:
         """The file note that declares the part's leaves."""
         sure = [leaf for leaf in self._leaves if leaf not in self._doubtful]
-        return {LEAVES: note_of(sure)} if sure else {}
+        return {LEAVES: encode_leaves(sure)} if sure else {}
 
     def add(self, block: pa.RecordBatch) -> pa.RecordBatch:
         """Append the leaves to the block."""

@@ -125,7 +125,7 @@ class _Transaction:
             self._checked = latest.version if nothing_to_find else proposal.read_version
         for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
             if theirs.operation_id == self._landing.operation_id:
-                if self._landing.doubted:  # made by this call, whose response was lost
+                if self._landing.has_unknown_outcome:  # made by this call, whose response was lost
                     notify_watchers(self._store, theirs)
                 return Snapshot.at(self._store, theirs)
             if theirs.version == proposal.read_version + 1 and not self._follows_base(theirs):

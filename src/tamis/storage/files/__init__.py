@@ -1,7 +1,7 @@
 """Data formats behind one protocol: write a part in one pass, read chosen blocks, columns and rows."""
 
 from tamis.storage.files.formats import create_part, open_part
-from tamis.storage.files.parquet.page_offsets import runs_in
+from tamis.storage.files.parquet.page_offsets import count_touched_pages
 from tamis.storage.files.protocol import (
     PAGE_ROWS,
     IoCounters,
@@ -26,5 +26,5 @@ __all__ = [
     "create_part",
     "open_part",
     "page_rows_for",
-    "runs_in",
+    "count_touched_pages",
 ]

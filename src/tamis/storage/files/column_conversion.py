@@ -85,17 +85,17 @@ def convert_array(array: pa.Array, target: Field, names: Names) -> pa.Array:
         case Array(element):
             array = plain_list(array)
             if array.type.value_type != to_arrow_type(element.type):
-                array = without_unreferenced(array)
+                array = drop_unreferenced(array)
             values = convert_array(array.values, element, names)
-            return over_values(array, pa.list_(to_arrow_field(element)), values)
+            return replace_values(array, pa.list_(to_arrow_field(element)), values)
         case Map(key, value):
             if array.type != to_arrow_type(target.type):
-                array = without_unreferenced(array)
+                array = drop_unreferenced(array)
             entries = pa.StructArray.from_arrays(
                 [convert_array(array.keys, key, names), convert_array(array.items, value, names)],
                 fields=[to_arrow_field(key), to_arrow_field(value)],
             )
-            return over_values(array, to_arrow_type(target.type), entries)
+            return replace_values(array, to_arrow_type(target.type), entries)
     return _leaf(array, to_arrow_type(target.type))
 
 
@@ -121,7 +121,7 @@ def plain_list(array: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, kind, mask=array.is_null())
 
 
-def without_unreferenced(array: pa.Array) -> pa.Array:
+def drop_unreferenced(array: pa.Array) -> pa.Array:
     """Return lists of 32-bit offsets, or maps, without elements that no list refers to: these need not convert."""
     if not array.null_count and array.offset == 0 and len(array.offsets):
         first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
@@ -146,7 +146,7 @@ def _struct(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Fie
     return struct_array(children, fields, len(array), array.is_null() if array.null_count else None)
 
 
-def over_values(array: pa.Array, data_type: pa.DataType, values: pa.Array) -> pa.Array:
+def replace_values(array: pa.Array, data_type: pa.DataType, values: pa.Array) -> pa.Array:
     """Return a list of 32-bit offsets or a map over other values."""
     validity, offsets = array.buffers()[:2]
     return pa.Array.from_buffers(

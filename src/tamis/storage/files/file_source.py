@@ -139,7 +139,7 @@ class PartSource:
                 remedy=error.remedy,
             ) from error
 
-    def expect(self, offset: int, mark: bytes) -> None:
+    def expect_mark(self, offset: int, mark: bytes) -> None:
         """Let the next read also read ``mark``, by which the file is recognized, and fail if it is not there."""
         self._mark = (offset, mark)
 

@@ -15,7 +15,7 @@ from tamis.storage.files.column_conversion import Names, convert_array
 from tamis.storage.files.file_seal import Seal
 from tamis.storage.files.protocol import IoCounters
 from tamis.storage.files.sealed_reader import Sealed
-from tamis.storage.files.shredded_leaves import leaves_in, with_leaves
+from tamis.storage.files.shredded_leaves import decode_leaves, with_leaves
 
 PIECE_ROWS = SIZES.piece_rows
 PIECE_BYTES = 64 * 2**20
@@ -38,18 +38,18 @@ class NamedColumns:
         self._names = Names(schema)
         self._total = max(sum(seal.weights.values()), 1)
 
-    def wanted(self, ids: Collection[int]) -> list[Field]:
+    def stored_fields(self, ids: Collection[int]) -> list[Field]:
         """Return the stored columns that hold these ids, in the file's order."""
         tops = {self._schema.paths[i][0] for i in ids if i in self._schema.paths}
         return [f for f in self.fields if f.id in tops]
 
-    def share(self, fields: Sequence[Field]) -> float:
+    def byte_share(self, fields: Sequence[Field]) -> float:
         """Estimate the share of the file's bytes that these columns take."""
         return sum(self.seal.weights.get(f.id, 0) for f in fields) / self._total
 
     def cost(self, ids: Collection[int], blocks: Sequence[int]) -> int:
         rows = int(self.rows[list(blocks)].sum()) / max(int(self.starts[-1]), 1)
-        return int(self.seal.size * self.share(self.wanted(ids)) * rows)
+        return int(self.seal.size * self.byte_share(self.stored_fields(ids)) * rows)
 
     def batch(self, fields: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> pa.RecordBatch:
         if not fields:
@@ -61,7 +61,7 @@ class NamedColumns:
         table = self.seal.statistics
         return table.select([*columns_of_ids(table.column_names, ids), "rows"])
 
-    def together(self, fields: Sequence[Field]) -> int:
+    def rows_at_once(self, fields: Sequence[Field]) -> int:
         """Return how many rows of these columns to decode at once."""
         return max(1, min(PIECE_ROWS, int(PIECE_BYTES / max(self.width(fields), 1.0))))
 
@@ -71,7 +71,7 @@ class NamedColumns:
 
     def runs(self, fields: Sequence[Field], blocks: Sequence[int]) -> list[list[int]]:
         """Group adjacent blocks, as far as memory allows."""
-        most = self.together(fields)
+        most = self.rows_at_once(fields)
         runs: list[list[int]] = []
         for block in blocks:
             near = runs and runs[-1][-1] + 1 == block
@@ -86,7 +86,7 @@ class SealedPart:
     """The ``PartFile`` methods that the sealed formats share: all but ``read``."""
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
-        self.leaves = leaves_in(source.seal.leaves)
+        self.leaves = decode_leaves(source.seal.leaves)
         self._source, self._columns = source, NamedColumns(source.seal, with_leaves(schema, self.leaves))
 
     @property

@@ -11,7 +11,7 @@ from tamis.core.types import Array, DataType, Map, Struct
 from tamis.core.types.arrow import to_arrow_field, to_arrow_type
 from tamis.core.types.char_values import char_length, has_char
 from tamis.core.types.utf8_texts import padded_texts
-from tamis.storage.files.column_conversion import over_values
+from tamis.storage.files.column_conversion import replace_values
 
 
 def padded_array(array: pa.Array, data_type: DataType) -> pa.Array:
@@ -31,4 +31,4 @@ def padded_array(array: pa.Array, data_type: DataType) -> pa.Array:
         case Map(key, value):
             entries = [padded_array(array.keys, key.type), padded_array(array.items, value.type)]
             values = pa.StructArray.from_arrays(entries, fields=[to_arrow_field(key), to_arrow_field(value)])
-    return over_values(array, to_arrow_type(data_type), values)
+    return replace_values(array, to_arrow_type(data_type), values)

@@ -79,8 +79,8 @@ def _extended(schema: Schema, leaves: tuple[Leaf, ...]) -> Schema:
     return Schema((*schema.fields, *(leaf.field for leaf in leaves)), schema.schema_id)
 
 
-def note_of(leaves: Sequence[Leaf]) -> str:
-    """Encode the leaves in the form that ``leaves_in`` reads."""
+def encode_leaves(leaves: Sequence[Leaf]) -> str:
+    """Encode the leaves in the form that ``decode_leaves`` reads."""
     names = {kind: name for name, kind in _KINDS.items()}
     return json.dumps(
         [[leaf.column, leaf.path, leaf.field.id, leaf.field.name, names[leaf.field.type]] for leaf in leaves]
@@ -88,7 +88,7 @@ def note_of(leaves: Sequence[Leaf]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def leaves_in(note: str) -> tuple[Leaf, ...]:
+def decode_leaves(note: str) -> tuple[Leaf, ...]:
     """Decode the leaves from a part's note; none if the note is not valid."""
     try:
         said = [

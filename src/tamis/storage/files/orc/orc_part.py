@@ -65,7 +65,7 @@ class OrcPart(SealedPart):
         return np.searchsorted(self._starts, self._columns.starts).astype(np.int64)
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
-        fields, starts = self._columns.wanted(columns), self._starts
+        fields, starts = self._columns.stored_fields(columns), self._starts
         stripes = self._stripes_of(blocks)
         if rows is not None:
             cuts = np.searchsorted(rows, starts)
@@ -91,7 +91,7 @@ class OrcPart(SealedPart):
 
     def _runs(self, fields: Sequence[Field], stripes: Ordinals) -> Iterator[list[int]]:
         """Group stripes to decode together, as far as memory allows, whether or not they are neighbours."""
-        most = self._columns.together(fields)
+        most = self._columns.rows_at_once(fields)
         ends = np.cumsum(self._stripes.rows[stripes])
         at = done = 0
         while at < len(stripes):

@@ -31,7 +31,7 @@ One row that is wanted costs a stripe of every column.
 """
 
 
-def keep(data_type: pa.DataType) -> pa.DataType:
+def orc_storage_type(data_type: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(data_type) or pa.types.is_time64(data_type) or pa.types.is_duration(data_type):
         return pa.int64()
     return data_type
@@ -43,7 +43,7 @@ class OrcPartWriter:
     def __init__(self, target: Any, schema: pa.Schema, options: WriteOptions) -> None:
         self._sink = SealingSink(target)
         self._summary = Summary(from_arrow_schema(schema))
-        self._options, self._schema = options, stored_schema(schema, keep)
+        self._options, self._schema = options, stored_schema(schema, orc_storage_type)
         self._kept = [at for at, f in enumerate(schema) if not pa.types.is_null(f.type)]
         self._types: list[bytes] = []
         self._stripes: list[Stripe] = []

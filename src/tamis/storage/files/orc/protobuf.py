@@ -84,7 +84,7 @@ def bytes_field(field: int, value: bytes) -> bytes:
     return encode_varint(field << 3 | _BYTES) + encode_varint(len(value)) + value
 
 
-def wide(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def wide_varints(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return the numbers as varints of ``WIDE`` bytes, one row each; none may be negative."""
     shifted = values.astype(np.uint64)[:, None] >> (7 * np.arange(WIDE, dtype=np.uint64))
     out = (shifted & np.uint64(127)).astype(np.uint8)
@@ -100,5 +100,5 @@ def number_records(field: int, *columns: tuple[int, np.ndarray[Any, Any]]) -> np
     for place, (inner, values) in enumerate(columns):
         start = 2 + body * place
         out[:, start] = inner << 3 | _VARINT
-        out[:, start + 1 : start + body] = wide(values)
+        out[:, start + 1 : start + body] = wide_varints(values)
     return out

@@ -30,7 +30,7 @@ class Layout:
         wanted = frozenset(ids)
         return [at for at, path in enumerate(self.leaves) if not wanted.isdisjoint(path)]
 
-    def tops(self, leaves: Collection[int]) -> list[int]:
+    def top_column_ids(self, leaves: Collection[int]) -> list[int]:
         """Return the ids of the top-level columns that contain these leaves, in the file's order."""
         return list(dict.fromkeys(self.leaves[at][0] for at in sorted(leaves)))
 

@@ -105,7 +105,7 @@ def schema_head(columns: int) -> bytes:
     return bytes([0x10 | _I32]) + _number(2) + bytes([0x10 | _LIST]) + _header(_STRUCT, columns + 1) + root
 
 
-def footer_of(head: bytes, groups: Sequence[bytes]) -> bytes:
+def encode_footer(head: bytes, groups: Sequence[bytes]) -> bytes:
     """Encode the footer that begins with ``head`` (version and schema), without its length and the magic.
 
     ``NUMBER`` takes the place of the total number of rows.

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from tamis.storage.files.parquet.compact_thrift import (
     NUMBER,
     column_chunk,
-    footer_of,
+    encode_footer,
     row_group,
     schema_head,
     thrift_text,
@@ -141,7 +141,7 @@ def _blank_footer(columns: tuple[ExcerptColumn, ...], count: int, dictionaries: 
         )
     elements = [named_element(column.element, str(place)) for place, column in enumerate(columns)]
     head = schema_head(width) + b"".join(elements)
-    footer = footer_of(head, groups)
+    footer = encode_footer(head, groups)
     starts = [found.start() for found in re.compile(re.escape(NUMBER)).finditer(footer, len(head))]
     return np.frombuffer(footer, np.uint8), np.array(starts, np.int64)
 

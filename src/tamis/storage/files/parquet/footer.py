@@ -55,7 +55,7 @@ def footer_of(source: PartSource) -> Footer:
         footer, mark = read_twice(lambda: _read(source), source)
         _cache.put(source.key, _Remembered(footer, source.ref, mark), footer.serialized_size)
         return footer
-    source.expect(*found.mark)
+    source.expect_mark(*found.mark)
     footer, known, ref = found.footer, found.ref, source.ref
     if (ref.part_id, ref.rows, ref.blocks) != (known.part_id, known.rows, known.blocks):
         _check(footer, source)

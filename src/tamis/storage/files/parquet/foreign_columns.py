@@ -115,7 +115,7 @@ def _matched(found: list[pa.Field], known: tuple[Field, ...], names: ForeignName
     return matched
 
 
-def names_beyond(found: list[pa.Field], known: tuple[Field, ...], names: ForeignNames) -> Iterator[tuple[str, ...]]:
+def unknown_names(found: list[pa.Field], known: tuple[Field, ...], names: ForeignNames) -> Iterator[tuple[str, ...]]:
     """Yield the paths of names of a file's fields that ``known`` lacks, without the fields below them.
 
     Elements, keys and values of arrays and maps have the names that they have in a schema.
@@ -126,7 +126,7 @@ def names_beyond(found: list[pa.Field], known: tuple[Field, ...], names: Foreign
 
 def _names_below(kind: pa.DataType, data_type: DataType, names: ForeignNames) -> Iterator[tuple[str, ...]]:
     if pa.types.is_struct(kind) and isinstance(data_type, Struct):
-        yield from names_beyond(list(kind), data_type.fields, names)
+        yield from unknown_names(list(kind), data_type.fields, names)
     elif pa.types.is_map(kind) and isinstance(data_type, Map):
         for f, inner in ((kind.key_field, data_type.key), (kind.item_field, data_type.value)):
             yield from ((inner.name, *rest) for rest in _names_below(f.type, inner.type, names))

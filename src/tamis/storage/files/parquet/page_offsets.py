@@ -28,7 +28,7 @@ PAGES = "tamis.pages"
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def note_of(starts: Sequence[int] | Ordinals, page_rows: int = PAGE_ROWS) -> str:
+def encode_page_note(starts: Sequence[int] | Ordinals, page_rows: int = PAGE_ROWS) -> str:
     """Encode page offsets as 32-bit differences, split into byte planes and compressed."""
     deltas = np.diff(np.array([0, *starts], dtype=np.int64)).astype("<u4")
     planes = np.ascontiguousarray(deltas.view(np.uint8).reshape(-1, 4).T).tobytes()
@@ -36,7 +36,7 @@ def note_of(starts: Sequence[int] | Ordinals, page_rows: int = PAGE_ROWS) -> str
     return f"{page_rows} {len(starts)} " + base64.b64encode(packed).decode()
 
 
-def noted(footer: pq.FileMetaData) -> tuple[int, Ordinals]:
+def decode_page_note(footer: pq.FileMetaData) -> tuple[int, Ordinals]:
     """Return the rows per page and the page offsets, ascending.
 
     There are no offsets if the note is missing or invalid.
@@ -123,7 +123,7 @@ class Pages:
 
     def _noted(self) -> tuple[int, Ordinals]:
         """Return the rows per page and the page offsets, as far as they are known from the beginning."""
-        return noted(self._footer)
+        return decode_page_note(self._footer)
 
     def chunk(self, block: int, leaf: int) -> Chunk:
         """Return the chunk as the footer describes it, cached."""
@@ -185,7 +185,7 @@ class Pages:
         return self._flat[leaf]
 
 
-def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int) -> Ordinals:
+def count_touched_pages(rows: Ordinals, starts: Ordinals, page_rows: int) -> Ordinals:
     """Count the pages that ``rows`` (ascending) touch between each two of ``starts``.
 
     Pages are numbered from the start of the file, so the count may be one too high at the ends.

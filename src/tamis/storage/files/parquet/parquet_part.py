@@ -30,11 +30,11 @@ from tamis.storage.files.parquet.dictionary_texts import (
 from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import DECODED_VALUES, EXCERPT_SHARE, Excerpt
-from tamis.storage.files.parquet.page_offsets import Pages, even_boundaries, runs_in
+from tamis.storage.files.parquet.page_offsets import Pages, even_boundaries, count_touched_pages
 from tamis.storage.files.parquet.row_group_statistics import block_statistics
 from tamis.storage.files.parquet.view_types import without_views
 from tamis.storage.files.protocol import IoCounters, PartRef, Piece
-from tamis.storage.files.shredded_leaves import LEAVES, Leaf, leaves_in, with_leaves
+from tamis.storage.files.shredded_leaves import LEAVES, Leaf, decode_leaves, with_leaves
 from tamis.storage.object_store.lru_cache import LruCache
 
 PIECE_ROWS = SIZES.piece_rows
@@ -58,7 +58,7 @@ def open_parquet(store: Any, ref: PartRef, schema: Schema) -> ParquetPart:
     """
     source = PartSource(store, ref)
     footer = footer_of(source)
-    leaves = leaves_in((footer.metadata or {}).get(LEAVES.encode(), b"").decode("utf-8", "replace"))
+    leaves = decode_leaves((footer.metadata or {}).get(LEAVES.encode(), b"").decode("utf-8", "replace"))
     return ParquetPart(source, with_leaves(schema, leaves), footer, leaves)
 
 
@@ -145,7 +145,7 @@ class ParquetPart:
         if rows is not None:
             blocks = [b for b in blocks if hits[b]]
             if self._pages.readable(leaves):
-                looked = np.minimum(runs_in(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
+                looked = np.minimum(count_touched_pages(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
         for chunk in self._chunks(leaves, blocks, looked, chosen=rows is not None):
             if rows is None:
                 runs = [(int(self._starts[b]), int(self._starts[b + 1])) for b in chunk]
@@ -230,8 +230,8 @@ class ParquetPart:
             yield from self._batches(leaves, blocks, taken)
             return
         with self._stream.decoding(f"pages of blocks {blocks}"):
-            paged = {str(i): self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
-        names = [str(i) for i in self._layout.tops(leaves)]
+            paged = {str(i): self._typed(i, a) for i, a in zip(self._layout.top_column_ids(plan.leaves), arrays, strict=True)}
+        names = [str(i) for i in self._layout.top_column_ids(leaves)]
         rest = sorted(set(leaves).difference(plan.leaves))
         first = 0
         for others in self._batches(rest, blocks, taken):  # of no columns if there is no rest
@@ -264,7 +264,7 @@ class ParquetPart:
             yield _no_columns(count)
             return
         columns = read_twice(lambda: self._decoded(leaves, blocks, length, taken), self._source)
-        tops = self._layout.tops(leaves)
+        tops = self._layout.top_column_ids(leaves)
         for first, end in pairwise(array_cuts(columns, count)):
             with self._stream.decoding(f"blocks {blocks}"):
                 arrays = [self._array(i, c.slice(first, end - first)) for i, c in zip(tops, columns, strict=True)]

@@ -24,7 +24,7 @@ from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.encoding import Encodings
 from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNFILLED, checksum_note, filled_footer, split_end
 from tamis.storage.files.parquet.offset_index import page_locations
-from tamis.storage.files.parquet.page_offsets import PAGES, note_of
+from tamis.storage.files.parquet.page_offsets import PAGES, encode_page_note
 from tamis.storage.files.parquet.row_group_statistics import extremes_of, plain_leaves
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
@@ -100,7 +100,7 @@ class ParquetPartWriter:
         found = page_locations(index, first, written.num_row_groups * written.num_columns)
         if found is None:
             return ""
-        return note_of(found.even_starts(self._options.page_rows), self._options.page_rows)
+        return encode_page_note(found.even_starts(self._options.page_rows), self._options.page_rows)
 
     @property
     def measured(self) -> Collection[int]:

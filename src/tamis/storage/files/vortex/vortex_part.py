@@ -66,7 +66,7 @@ class VortexPart(SealedPart):
         self._bounds = np.array([0, *(f.end for f in self._files)], dtype=np.int64)
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
-        fields, starts = self._columns.wanted(columns), self._columns.starts
+        fields, starts = self._columns.stored_fields(columns), self._columns.starts
         if rows is None:
             for run in self._runs(fields, blocks):
                 first, end = int(starts[run[0]]), int(starts[run[-1] + 1])
@@ -90,7 +90,7 @@ class VortexPart(SealedPart):
 
     def _pieces(self, fields: Sequence[Field], rows: Ordinals) -> Iterator[Ordinals]:
         """Cut the rows into pieces to decode together, between files if there are several."""
-        most = self._columns.together(fields)
+        most = self._columns.rows_at_once(fields)
         whole = len(self._files) > 1
         at = 0
         while at < len(rows):
