@@ -16,7 +16,7 @@ from tamis.core.stats import Collector, TableEvidence, statistics_budget
 from tamis.core.stats.json_paths.packed_paths import PATHS, pack_paths, unpack_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.stats.json_paths.path_rows import table_of
-from tamis.core.stats.kept_statistics import named, recent
+from tamis.core.stats.kept_statistics import recent_places, resolve_names
 from tamis.core.stats.statistics_budget import Priorities, part_budget, trim_statistics
 from tamis.core.types import LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
@@ -127,7 +127,7 @@ def test_the_deepest_goes_first_and_it_is_said() -> None:
 
 
 def test_what_is_named_is_never_dropped() -> None:
-    keep = Priorities(always=frozenset(named(["s:user.deep.er", "long"], SCHEMA)))
+    keep = Priorities(always=frozenset(resolve_names(["s:user.deep.er", "long"], SCHEMA)))
     assert keep.always == {(2, "$.user.deep.er"), (3, "$")}
     text = "from_json(s, 'user STRUCT<deep: STRUCT<er: DOUBLE>>').user.deep.er > 100"
     assert decided(text, 0, keep)[0]
@@ -139,7 +139,7 @@ def test_what_is_named_is_never_dropped() -> None:
 
 
 def test_what_recent_filters_used_is_dropped_last() -> None:
-    recent_ones = Priorities(last=frozenset(named(["s:user.deep.er"], SCHEMA)))
+    recent_ones = Priorities(last=frozenset(resolve_names(["s:user.deep.er"], SCHEMA)))
     text = "from_json(s, 'user STRUCT<deep: STRUCT<er: DOUBLE>>').user.deep.er > 100"
     assert decided(text, 300, recent_ones)[0]
     assert not decided(text, 300)[0]
@@ -286,7 +286,7 @@ def test_end_to_end(tmp_path: Path) -> None:
     assert dict(table.history()["metrics"][0].as_py())["statistics_dropped"] > 0
     text = "cast(get_json_object(s, '$.user.deep.er') AS DOUBLE) > 100"
     assert table.explain(text).parts["kept"] == 1
-    assert (2, "$.user.deep.er") in recent(table.snapshot.store.url)
+    assert (2, "$.user.deep.er") in recent_places(table.snapshot.store.url)
     table.append(data)
     assert table.explain(text).parts["kept"] == 1
     assert table.scan(text).count() == 0

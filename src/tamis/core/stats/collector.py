@@ -70,7 +70,7 @@ class Collector:
         """The number of columns of which nothing is collected."""
         for node in (node for top in self._nodes for node in top.walk() if limits is not None):
             if node.paths is not None and limits is not None:
-                node.paths.limited(
+                node.paths.limit_admission(
                     partial(limits.may_admit_documents, node.id), partial(limits.admits_documents, node.id)
                 )
             if node.placed is not None and limits is not None and not limits.admits_places(node.id):

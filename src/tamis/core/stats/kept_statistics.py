@@ -37,7 +37,7 @@ MOST_TABLES = 256
 _RECENT: OrderedDict[str, OrderedDict[Place, None]] = OrderedDict()
 
 
-def used(url: str, places: Iterable[tuple[int, Steps]]) -> None:
+def record_used_places(url: str, places: Iterable[tuple[int, Steps]]) -> None:
     """Record that a filter on the table at ``url`` used these places; bounded and per process."""
     mine = _RECENT.setdefault(url, OrderedDict())
     _RECENT.move_to_end(url)
@@ -51,7 +51,7 @@ def used(url: str, places: Iterable[tuple[int, Steps]]) -> None:
         _RECENT.popitem(last=False)
 
 
-def recent(url: str) -> tuple[Place, ...]:
+def recent_places(url: str) -> tuple[Place, ...]:
     """Return the places used by recent filters on the table, in this process."""
     return tuple(_RECENT.get(url, ()))
 
@@ -73,7 +73,7 @@ def unfit_name(names: Sequence[str], schemas: Sequence[Schema]) -> tuple[str, st
     return None
 
 
-def named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
+def resolve_names(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
     """Resolve names given by users: ``user``, ``address.city``, ``body.user.id`` or ``body:user.id``.
 
     The last two are paths in documents. A column with fields, elements, keys or values stands for all of them, too.
@@ -109,8 +109,8 @@ def _not_collected(path: Sequence[Field], steps: Steps) -> str | None:
     return None
 
 
-def paths_named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
-    """Resolve names of paths as ``named`` does, with list positions in each path, as ``text_of`` writes it."""
+def resolve_paths(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
+    """Resolve names of paths as ``resolve_names`` does, with list positions in each path, as ``text_of`` writes it."""
     found = (_steps_named(name, schema) for name in names)
     said = ((place[0][-1].id, text_of(place[1])) for place in found if place is not None)
     return tuple((column, path) for column, path in said if path is not None)

@@ -138,7 +138,7 @@ def remember_places(url: str, active: Sequence[Expr]) -> None:
     """Record the columns and paths that the filter uses, so that later writes keep their statistics."""
     documents = document_columns(active)
     plain = ((column, ()) for c in active for column in sorted(evidence_ids(c)) if column not in documents)
-    keep.used(url, [*plain, *document_places(active)])
+    keep.record_used_places(url, [*plain, *document_places(active)])
 
 
 def _asked(schema: Schema | None, conjuncts: Sequence[Expr]) -> frozenset[int]:

@@ -63,7 +63,7 @@ class PathCollector:
             return partial(variant_paths.paths_of, selection=self._selection)
         return Documents(self._selection).paths_of
 
-    def limited(self, may_be_admitted: Callable[[], bool], admitted: Callable[[], bool]) -> None:
+    def limit_admission(self, may_be_admitted: Callable[[], bool], admitted: Callable[[], bool]) -> None:
         """Collect only if ``admitted`` says so, which is asked once, when documents are seen first.
 
         ``may_be_admitted`` is asked before texts are judged, and changes nothing.
@@ -77,7 +77,7 @@ class PathCollector:
         """
         found: Paths | None = None
         if self._wanted is None and array.null_count < len(array):
-            self._wanted, found = self._judged(array)
+            self._wanted, found = self._sample_texts(array)
         if self._wanted and self._admitted is not None:
             self._wanted, self._admitted = self._admitted(), None
         if not self._wanted or isinstance(self._state, GaveUp):
@@ -86,9 +86,9 @@ class PathCollector:
         if found[ROOT].kinds & STRANGE:
             self._state = GAVE_UP
         else:
-            self._state = self._selection.folded(combine_paths(self._state, found) if self._state else found)
+            self._state = self._selection.fold_objects(combine_paths(self._state, found) if self._state else found)
 
-    def _judged(self, array: pa.Array) -> tuple[bool, Paths | None]:
+    def _sample_texts(self, array: pa.Array) -> tuple[bool, Paths | None]:
         """Return whether to collect the paths of these texts, and the paths if they were read to tell that.
 
         Few texts are read without parsing a sample first: if all are objects, so are those of a sample.

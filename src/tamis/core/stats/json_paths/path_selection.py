@@ -73,7 +73,7 @@ class PathSelection:
             self._listed[path] = frozenset([*first, *self._kept.keys_below(path)])
         return self._listed.get(path)
 
-    def folded(self, paths: Paths) -> Paths:
+    def fold_objects(self, paths: Paths) -> Paths:
         """Fold objects until there are at most ``MOST_PATHS`` paths besides kept ones; changes ``paths``.
 
         Positions of lists are given up first, because the row of all elements is true of them, too.

@@ -73,10 +73,10 @@ class Documents:
                 now = parsed_paths_of(rest, self._selection)
                 if now[ROOT].kinds & STRANGE:
                     raise UnusablePaths
-                found = self._selection.folded(combine_paths(found, now) if found else now)
+                found = self._selection.fold_objects(combine_paths(found, now) if found else now)
         for template, tally in tallies.items():
             now = template.paths(tally.documents, tally.scalars())
-            found = self._selection.folded(combine_paths(found, now) if found else now)
+            found = self._selection.fold_objects(combine_paths(found, now) if found else now)
         return found
 
     def _read(self, texts: pa.Array, tallies: dict[Template, _Tally]) -> Ints:
@@ -88,7 +88,7 @@ class Documents:
             template = known.pop(0) if known else _template(texts.slice(int(usable[0]), 1))
             if template is None:
                 break
-            taken = _tell(template, block, usable, tallies)
+            taken = _match_template(template, block, usable, tallies)
             enough = 2 * TEMPLATES * np.count_nonzero(taken) >= len(usable)
             usable = usable[~taken]  # must precede the checks below: these documents are already counted
             if enough:
@@ -116,7 +116,7 @@ class _Tally:
         return [join_documents(found) for found in zip(*self._blocks, strict=True)]
 
 
-def _tell(template: Template, block: Block, rows: Ints, tallies: dict[Template, _Tally]) -> Flags:
+def _match_template(template: Template, block: Block, rows: Ints, tallies: dict[Template, _Tally]) -> Flags:
     """Return which of ``rows`` match the template and add them to its tally."""
     fits: Flags = block.count[rows] == template.quotes
     every = bool(fits.all())

@@ -108,7 +108,7 @@ def paths_of(texts: pa.Array, selection: PathSelection | None = None) -> Paths:
         now = _paths_of(texts.slice(start, AT_ONCE), selection)
         if now[ROOT].kinds & STRANGE:
             return now
-        found = selection.folded(combine_paths(found, now) if found else now)
+        found = selection.fold_objects(combine_paths(found, now) if found else now)
     return found
 
 

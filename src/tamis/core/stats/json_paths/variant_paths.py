@@ -82,7 +82,7 @@ def paths_of(column: pa.StructArray, selection: PathSelection | None = None) -> 
     try:
         for start in range(0, len(column) or 1, count):
             now = _Walk(selection).of(v.nodes(column.slice(start, count)))
-            found = selection.folded(combine_paths(found, now) if found else now)
+            found = selection.fold_objects(combine_paths(found, now) if found else now)
     except (LookupError, ValueError, ArithmeticError, MemoryError, pa.ArrowException):
         return {ROOT: PathStatistics(STRANGE | INCOMPLETE, 0, None)}
     return found

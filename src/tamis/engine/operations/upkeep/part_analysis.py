@@ -64,8 +64,8 @@ def analysis_spec(snapshot: Snapshot, options: Options) -> AnalysisSpec:
     known = {schema.schema_id: schema for schema in head.schemas}
     store = snapshot.store
     read = ReadSpec(store.url, head.schema, known, dict(store.options), sources=head.sources)
-    keep = {i: tuple(kept.named(options.stats_keep, schema)) for i, schema in known.items()}
-    return AnalysisSpec(read, options.stats_budget_bytes, keep, tuple(kept.recent(store.url)))
+    keep = {i: tuple(kept.resolve_names(options.stats_keep, schema)) for i, schema in known.items()}
+    return AnalysisSpec(read, options.stats_budget_bytes, keep, tuple(kept.recent_places(store.url)))
 
 
 def learn_here(spec: AnalysisSpec, refs: Sequence[PartRef]) -> Iterable[PartAnalysis]:
