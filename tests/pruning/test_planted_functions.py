@@ -63,7 +63,7 @@ WAYS = {
     "what follows the beginning that is shared": Way(
         "translate(string0, 'a', 'b') = 'bz'",
         {"string0": ["ab", "az"]},
-        lambda patch: patch.setattr(text_rules, "beyond", lambda prefix: prefix),
+        lambda patch: patch.setattr(text_rules, "text_above", lambda prefix: prefix),
     ),
     "NULL inside of structs": Way(
         "(integer0, integer1) = (integer1, integer0)",

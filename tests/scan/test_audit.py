@@ -188,9 +188,9 @@ def nowhere(evidence: Any) -> Any:
 def test_what_clustering_tuples_and_paths_of_documents_skip_is_audited(
     sorted_documents: tamis.Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    real, outside = PathTable.at, decide_module.outside_box
+    real, outside = PathTable.at, decide_module.excluded_by_order
     for text, module, name, wrong, count in (
-        ("a = 1 AND b = 25", decide_module, "outside_box", lambda run, keys: np.ones_like(outside(run, keys)), 3),
+        ("a = 1 AND b = 25", decide_module, "excluded_by_order", lambda run, keys: np.ones_like(outside(run, keys)), 3),
         (
             "try_cast(get_json_object(s, '$.k') AS INT) = 1050",
             PathTable,

@@ -46,4 +46,4 @@ def test_a_fence_names_a_column_with_backquotes_whole() -> None:
 
 def test_create_index_reads_names_with_dots_and_backquotes() -> None:
     schema = Schema((Field("a.b`c", LONG, id=1), Field("a`b", LONG, id=2)))
-    assert [schema.named(index_column([f.name], {}))[0].id for f in schema] == [1, 2]
+    assert [schema.resolve_name(index_column([f.name], {}))[0].id for f in schema] == [1, 2]

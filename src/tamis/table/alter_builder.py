@@ -222,7 +222,7 @@ class Alter:
         if not isinstance(name, str) or known is None:
             return path
         try:
-            return tuple(f.name for f in known.named(name))
+            return tuple(f.name for f in known.resolve_name(name))
         except NotFound:
             return path
 

@@ -25,7 +25,7 @@ of a month, at both ends), and a zone may skip a day.
 """
 
 
-def outward(call: Call, args: list[Spec]) -> Spec:
+def approximate_bounds(call: Call, args: list[Spec]) -> Spec:
     """Apply the monotone rule and move the bounds outward, also for single values.
 
     A call without a result is NULL in every mode.

@@ -34,7 +34,7 @@ class _Bits:
     hi: Numbers
 
 
-def transfer(run: Any, call: Call) -> Abstract:
+def transfer_bits(run: Any, call: Call) -> Abstract:
     """Bound ``&``, ``|``, ``^``, BIT_COUNT and BIT_GET."""
     args = [spec_of(run(a)) for a in call.args]
     bits = [_bits_of(a) for a in args]

@@ -15,6 +15,6 @@ def cast_rule(call: Call, args: list[Spec]) -> Abstract:
     instants = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
     zoned = args[0].type in instants and (call.type in instants or call.type == STRING)
     if call.type == STRING and args[0].type in INTEGRAL:
-        return text_rules.of_integer(call, args[0])
+        return text_rules.integer_text(call, args[0])
     out = local_rule(call, args) if zoned else monotone_bounds(call, args)
     return truth_of(out) if call.type == BOOLEAN else out

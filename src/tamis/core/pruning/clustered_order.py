@@ -61,7 +61,7 @@ def key_columns(conjuncts: Sequence[Expr], evidence: Any) -> dict[Column, Ends]:
     return found if len(found) > 1 else {}
 
 
-def outside_box(run: Interpreter, keys: dict[Column, Ends]) -> Mask:
+def excluded_by_order(run: Interpreter, keys: dict[Column, Ends]) -> Mask:
     """Return the pieces whose tuples exclude the box of the narrowed columns of ``run``."""
     length = len(run.evidence)
     specs = {column: run.column(column) for column in keys}

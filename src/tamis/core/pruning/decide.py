@@ -17,7 +17,7 @@ import numpy as np
 from tamis.core.expr.arrow_values import Mask
 from tamis.core.expr.to_sql import short_sql
 from tamis.core.expr.tree import Column, Expr
-from tamis.core.pruning.clustered_order import Ends, key_columns, outside_box
+from tamis.core.pruning.clustered_order import Ends, key_columns, excluded_by_order
 from tamis.core.pruning.evidence import Evidence
 from tamis.core.pruning.implied_facts import narrow_specs
 from tamis.core.pruning.interpreter import Interpreter, broadcast_truth
@@ -96,7 +96,7 @@ def _decided(
     why: list[str | None] = []
     statistics: list[list[str]] = []
     for index, conjunct in enumerate(conjuncts):
-        run.start()
+        run.begin_conjunct()
         truth = broadcast_truth(_interpreted(run, conjunct, strict), count)
         blocked = blocked | truth.fail
         proved = ~truth.true & ~blocked
@@ -114,7 +114,7 @@ def _decided(
             none = none | proved
             why[-1] = None if none.all() else why[-1]
         if keys and index:  # for the first conjunct alone, bounds prune as much
-            proved = _beyond(run, keys, strict) & ~blocked
+            proved = _excluded_by_order(run, keys, strict) & ~blocked
             if (proved & ~none).any():
                 statistics[-1].append(f"order by {', '.join(column.name for column in keys)}")
             skipped_by[proved & ~none] = index
@@ -131,7 +131,7 @@ def may_fail(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, i
     run = Interpreter(evidence, now)
     masks: list[Mask] = []
     for conjunct in conjuncts:
-        run.start()
+        run.begin_conjunct()
         masks.append(broadcast_truth(_interpreted(run, conjunct, strict=False), len(evidence)).fail)
         _narrowed(run, conjunct, strict=False)
     return masks
@@ -174,15 +174,15 @@ def _contradicted(run: Interpreter, conjunct: Expr, strict: bool) -> Mask:
     run.facts.proved_by = []
 
     def proof() -> Mask:
-        run.start()  # columns are narrower now
-        return run.facts.narrow(run, conjunct)
+        run.begin_conjunct()  # columns are narrower now
+        return run.facts.narrow_columns(run, conjunct)
 
     return _guarded_rule(run, proof, NO, strict)
 
 
-def _beyond(run: Interpreter, keys: dict[Column, Ends], strict: bool) -> Mask:
+def _excluded_by_order(run: Interpreter, keys: dict[Column, Ends], strict: bool) -> Mask:
     """Return the pieces that the order of the keys puts outside of their bounds."""
-    return _guarded_rule(run, lambda: outside_box(run, keys), NO, strict)
+    return _guarded_rule(run, lambda: excluded_by_order(run, keys), NO, strict)
 
 
 def _why(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask, strict: bool) -> str | None:

@@ -37,7 +37,7 @@ class GeneratedFacts:
 
     columns: Sequence[tuple[GeneratedColumn, Mask]]
     proved_by: list[str] = field(default_factory=list)
-    """Names of the columns that ``narrow`` found to exclude pieces; emptied by the caller."""
+    """Names of the columns that ``narrow_columns`` found to exclude pieces; emptied by the caller."""
     _calls: dict[Expr, tuple[GeneratedColumn, Mask]] = field(init=False)
     _names: frozenset[str] = field(init=False)
 
@@ -59,7 +59,7 @@ class GeneratedFacts:
         except Exception:  # noqa: BLE001  (what cannot be bound is not known)
             return GeneratedFacts([])
 
-    def stored(self, run: Interpreter, call: Call, out: Abstract) -> Abstract:
+    def narrow_call(self, run: Interpreter, call: Call, out: Abstract) -> Abstract:
         """Narrow ``out``, the possible results of ``call``, if a column holds them."""
         if call.function not in self._names or (found := self._calls.get(canonical_expression(call))) is None:
             return out
@@ -73,7 +73,7 @@ class GeneratedFacts:
             return _both(out, truth_of(known), holds)
         return choose_spec(holds, replace(meet_specs(out, known), fail=NO), out)
 
-    def narrow(self, run: Interpreter, conjunct: Expr) -> Mask:
+    def narrow_columns(self, run: Interpreter, conjunct: Expr) -> Mask:
         """Narrow the columns whose expressions read a column of ``conjunct``.
 
         Returns the pieces in which a column admits none of the values that its expression may have there.

@@ -70,7 +70,7 @@ def _found(
         if rewritten is not conjunct:
             yield ImpliedConjunct(rewritten, at)
         narrow_specs(run, conjunct)
-        run.start()
+        run.begin_conjunct()
         named = {node.ids for node in conjunct.walk() if isinstance(node, Column)}
         for generated in columns:
             if any(source.ids in named for source in generated.sources):

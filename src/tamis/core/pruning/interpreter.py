@@ -137,14 +137,14 @@ class Interpreter:
         self.notes.append(f"{expr.text}: may be anything")
         return out
 
-    def start(self) -> None:
+    def begin_conjunct(self) -> None:
         """Begin the next conjunct and drop cached results, since columns may be narrower now."""
         self.notes, self.used, self._seen = [], [], {}
 
     def _call(self, call: Call) -> Abstract:
         if id(call) in self._seen:
             return self._seen[id(call)]
-        out = self._seen[id(call)] = self.facts.stored(self, call, transfer_logic(self, call))
+        out = self._seen[id(call)] = self.facts.narrow_call(self, call, transfer_logic(self, call))
         if out.fail.any() and not any(note.endswith("may fail") for note in self.notes):
             self.notes.append(f"{short_sql(call)} may fail")
         return out

@@ -86,13 +86,13 @@ def real_kind(e: DocumentEvidence, target: DataType) -> Spec:
     lo, hi = e.real_lo, e.real_hi
     if target != DOUBLE:
         exact = NO if target in (FLOAT, TIMESTAMP) else e.real_exact
-        lo, hi = _beyond(lo, exact, -np.inf), _beyond(hi, exact, np.inf)
+        lo, hi = _next_outward(lo, exact, -np.inf), _next_outward(hi, exact, np.inf)
     if target == TIMESTAMP:
-        lo, hi = _beyond(lo, NO, -np.inf), _beyond(hi, NO, np.inf)
+        lo, hi = _next_outward(lo, NO, -np.inf), _next_outward(hi, NO, np.inf)
     return kind_spec(DOUBLE, e.real, lo, hi)
 
 
-def _beyond(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
+def _next_outward(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
     """Move a bound to the next double outward where it is not exact."""
     values = np.asarray(pc.fill_null(bound, 0.0))
     with np.errstate(over="ignore"):  # beyond the greatest double lies infinity
@@ -102,7 +102,7 @@ def _beyond(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
 
 def with_whole_reals(e: DocumentEvidence) -> DocumentEvidence:
     """Let other numbers be integers, too: as a text, the decimal 5.0 in a VARIANT is ``5``."""
-    bounds = _beyond(e.real_lo, NO, -np.inf), _beyond(e.real_hi, NO, np.inf)
+    bounds = _next_outward(e.real_lo, NO, -np.inf), _next_outward(e.real_hi, NO, np.inf)
     spec = join_specs(long_kind(e), kind_spec(LONG, e.real, *map(_whole_bound, bounds, (np.floor, np.ceil))))
     return replace(e, long=e.long | e.real, long_lo=spec.lo, long_hi=spec.hi)
 

@@ -85,7 +85,7 @@ def document_places(conjuncts: Sequence[Expr]) -> list[tuple[int, Steps]]:
     return [(place.column.ids[-1], place.steps) for call in calls if (place := _place(call)) is not None]
 
 
-def transfer(run: Any, call: Call) -> Abstract:
+def transfer_json(run: Any, call: Call) -> Abstract:
     """Return the possible results of ``call``."""
     found = evidence_at(run, call)
     if found is None:
@@ -282,7 +282,7 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     if found is not None and target in TIME_TYPES:
         return _time_of_text(*found, call)
     if found is None or not (target in (*INTEGRAL, FLOAT, DOUBLE) or isinstance(target, Decimal)):
-        given = spec_of(transfer(run, text))
+        given = spec_of(transfer_json(run, text))
         return cast_rule(replace(call, args=(Column(STRING, (0,), "value"),)), [given])
     e, fails = found
     trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI  # without ANSI, text that cannot be cast is NULL

@@ -113,7 +113,7 @@ def _of_split(run: Inside, call: Call, source: Call, index: Expr) -> Abstract:
         return _unknown(call)
     text = spec_of(run(source.args[0]))
     one = replace(unknown_spec(call.type), value=text.value, null=text.null, fail=text.fail)
-    out, there = text_rules.piece(text, one, str(separator), number)
+    out, there = text_rules.split_piece(text, one, str(separator), number)
     missing = out.value & ~there
     return replace(out, fail=out.fail | missing) if call.mode is Mode.ANSI else replace(out, null=out.null | missing)
 

@@ -50,14 +50,14 @@ class _Run(Protocol):
     def __call__(self, expr: Expr) -> Abstract: ...
 
 
-def transfer(run: _Run, call: Call) -> Abstract:
+def transfer_text(run: _Run, call: Call) -> Abstract:
     """Bound ``call`` by the rule of its function, combined with the result for single values."""
     args = [spec_of(run(a)) for a in call.args]
     out = monotone_bounds(call, args)
     a = args[0]
     n = row_count([b for arg in args for b in (arg.lo, arg.hi)])
     if call.function == "split_part":
-        return piece(a, out, _constant(call, 1), _constant(call, 2))[0]
+        return split_piece(a, out, _constant(call, 1), _constant(call, 2))[0]
     lo, hi = _RULES[call.function](call, args, (full_length(a.lo, n), full_length(a.hi, n)))
     return _within(out, lo, hi, all(isinstance(b, pa.Scalar) for arg in args for b in (arg.lo, arg.hi)))
 
@@ -80,17 +80,17 @@ def _bytes(x: Any) -> Numbers:
     return np.where(at < offsets[1:, None], data.astype(np.int16)[np.minimum(at, len(data) - 1)], np.int16(-1))
 
 
-def shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
+def common_prefix(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
     """Return the common prefix of all texts between the bounds, and the next byte of each bound.
 
     The prefix is NULL where a bound is unknown; the byte is -1 where the bound ends.
     """
-    parts = [_shared(lo.slice(k, _CHUNK), hi.slice(k, _CHUNK)) for k in range(0, max(len(lo), 1), _CHUNK)]
+    parts = [_common_prefix(lo.slice(k, _CHUNK), hi.slice(k, _CHUNK)) for k in range(0, max(len(lo), 1), _CHUNK)]
     beginnings = pa.chunked_array([p[0] for p in parts], pa.string()).combine_chunks()
     return beginnings, np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts])
 
 
-def _shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
+def _common_prefix(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
     a, b = (np.pad(_bytes(x), ((0, 0), (0, 1)), constant_values=-2) for x in (lo, hi))
     same = (a == b) & (a >= 0)
     length = np.argmin(same, axis=1)
@@ -108,7 +108,7 @@ def _shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
     return pc.if_else(unknown, pa.scalar(None, pa.string()), found), a[row, length], b[row, length]
 
 
-def beyond(prefix: Any) -> Any:
+def text_above(prefix: Any) -> Any:
     """Return a text greater than all texts that begin with ``prefix``.
 
     The result is NULL if ``prefix`` is empty or does not end in ASCII.
@@ -123,7 +123,7 @@ def _cased(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
 
     Only ASCII prefixes are used, whose letters change one by one.
     """
-    prefix, first, last = shared(*ends)
+    prefix, first, last = common_prefix(*ends)
     ascii_ = np.asarray(pc.string_is_ascii(prefix).fill_null(False).to_numpy(zero_copy_only=False))
     plain = pc.if_else(pa.array(ascii_), prefix, pa.scalar(None, pa.string()))
     changed = apply_function(call, [Evaluated(plain)]).values
@@ -132,7 +132,7 @@ def _cased(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
     a, b = np.where(follows, first, 0), np.where(follows, last, 0)
     lo = pc.binary_join_element_wise(changed, _CHARACTERS.take(pa.array(least[a, b])), "")
     hi = pc.binary_join_element_wise(changed, _CHARACTERS.take(pa.array(most[a, b] + 1)), "")
-    return choose_where(follows, lo, changed), choose_where(follows, hi, beyond(changed))
+    return choose_where(follows, lo, changed), choose_where(follows, hi, text_above(changed))
 
 
 @cache
@@ -171,7 +171,7 @@ def _trimmed(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
     return kept, hi
 
 
-def piece(source: Spec, out: Spec, separator: str, number: int) -> tuple[Spec, Mask]:
+def split_piece(source: Spec, out: Spec, separator: str, number: int) -> tuple[Spec, Mask]:
     """Bound the ``number``-th piece (from 1) between separators, and return where all texts have so many.
 
     The bounds are exact where the common prefix holds the piece and the separator after it. Otherwise the
@@ -180,7 +180,7 @@ def piece(source: Spec, out: Spec, separator: str, number: int) -> tuple[Spec, M
     """
     n = row_count([source.lo, source.hi])
     lo, hi = full_length(source.lo, n), full_length(source.hi, n)
-    prefix, _, _ = shared(lo, hi)
+    prefix, _, _ = common_prefix(lo, hi)
     there: Mask = np.ones(n, bool)
     mark = _literally(separator)
     for _ in range(number - 1):
@@ -205,13 +205,13 @@ def _literally(text: str) -> str:
 def _replaced(call: Call, args: list[Spec], ends: Ends) -> Ends:
     """Bound REPLACE by the replaced prefix, unless an occurrence may cross the end of the prefix."""
     wanted = _constant(call, 1)
-    prefix, _, _ = shared(*ends)
+    prefix, _, _ = common_prefix(*ends)
     across: Mask = np.zeros(len(prefix), bool)
     for size in range(1, len(wanted)):
         across |= surely_true(pc.ends_with(prefix, wanted[:size]))
     made = apply_function(call, [Evaluated(prefix), *(Evaluated(a.lo) for a in args[1:])]).values
     made = choose_where(~across, made, pa.nulls(len(prefix), pa.string()))
-    return made, beyond(made)
+    return made, text_above(made)
 
 
 def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
@@ -225,11 +225,11 @@ def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
         if number == len(args) - 1:
             grown = pc.binary_join_element_wise(hi, high, "")
         else:
-            prefix, _, _ = shared(low, high)
+            prefix, _, _ = common_prefix(low, high)
             grown = choose_where(
                 np.asarray(single),
                 pc.binary_join_element_wise(hi, high, ""),
-                beyond(pc.binary_join_element_wise(hi, prefix, "")),
+                text_above(pc.binary_join_element_wise(hi, prefix, "")),
             )
         lo = choose_where(open_, pc.binary_join_element_wise(lo, low.fill_null(""), ""), lo)
         hi = choose_where(open_, grown, hi)
@@ -239,9 +239,9 @@ def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
 
 def _translated(call: Call, args: list[Spec], ends: Ends) -> Ends:
     """Bound TRANSLATE, which changes characters one by one, by the changed prefix."""
-    prefix, _, _ = shared(*ends)
+    prefix, _, _ = common_prefix(*ends)
     made = apply_function(call, [Evaluated(prefix), *(Evaluated(a.lo) for a in args[1:])]).values
-    return made, beyond(made)
+    return made, text_above(made)
 
 
 _RULES: dict[str, Callable[[Call, list[Spec], Ends], Ends]] = {
@@ -256,7 +256,7 @@ _RULES: dict[str, Callable[[Call, list[Spec], Ends], Ends]] = {
 }
 
 
-def of_integer(call: Call, a: Spec) -> Spec:
+def integer_text(call: Call, a: Spec) -> Spec:
     """Bound the cast of an integer to text.
 
     Numbers with equally many digits sort like their texts, negative ones in reverse. Between numbers of

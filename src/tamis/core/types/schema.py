@@ -77,7 +77,7 @@ class Schema:
             fields = match.type.children
         return tuple(found)
 
-    def named(self, text: str) -> tuple[Field, ...]:
+    def resolve_name(self, text: str) -> tuple[Field, ...]:
         """Return the fields down to the one that a user calls ``text``.
 
         As in a filter, dots lead into structs and backquotes protect them. A column whose name contains a dot

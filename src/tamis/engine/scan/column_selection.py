@@ -84,7 +84,7 @@ def find_fields(schema: Schema, name: str) -> tuple[Field, ...]:
 
     Fields inside arrays and maps cannot be selected.
     """
-    found = schema.named(name)
+    found = schema.resolve_name(name)
     for above in found[:-1]:
         if not isinstance(above.type, Struct):
             raise NotFound(

@@ -86,7 +86,7 @@ def _path(schema: Schema, name: str) -> tuple[int, ...]:
         raise InvalidInput(
             f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text."
         )
-    found = schema.named(name)
+    found = schema.resolve_name(name)
     for above in found[:-1]:
         if not isinstance(above.type, Struct):
             raise _unfit(name, f"stands inside {above.type}")

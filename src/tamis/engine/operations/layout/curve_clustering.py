@@ -53,7 +53,7 @@ def layout_of(schema: Schema, curve: str, names: Sequence[str]) -> Layout:
             name=", ".join(names),
             remedy="Name several columns; by one, make the table CLUSTER BY it.",
         )
-    found = tuple(tuple(f.id for f in schema.named(name)) for name in names)
+    found = tuple(tuple(f.id for f in schema.resolve_name(name)) for name in names)
     ClusteringOrder(schema, found)  # raises for a type without an order
     return Layout(curve, found)
 

@@ -35,7 +35,7 @@ def key_columns(schema: Schema, keys: Sequence[str]) -> tuple[int, ...]:
     """
     places: list[int] = []
     for name in keys:
-        path = schema.named(name)
+        path = schema.resolve_name(name)
         if len(path) > 1 or path[0].type.children or path[0].type == VARIANT:
             raise InvalidInput(
                 f"{name} cannot be a key of changes: it is nested.",
