@@ -25,7 +25,7 @@ from tamis.storage.object_store.store import Store
 T = TypeVar("T")
 
 DOUBTS = 5
-"""Lost responses in one operation after which it gives up."""
+"""Number of lost responses after which an operation gives up."""
 
 _CERTAIN = frozenset({"ACCESS_DENIED", "NOT_SUPPORTED", "DISK_ERROR"})
 """Errors that prove no write is in flight: an object that is absent afterwards was not written."""
@@ -73,12 +73,12 @@ class Landing:
         return there
 
     def _check_parent(self, commit: Commit) -> None:
-        """Take ``commit``, just written, back if the version before it is gone or is another table's.
+        """Remove ``commit``, just written, if the version before it is gone or belongs to another table.
 
-        The table was dropped or renamed then, since that version was read: the write has made its folder anew, or is in
-        the log of another table. Raises ``Conflict`` (``CONFLICT_REPLACED``) then. If the commit is gone, too, as a
-        rename may have taken it along, or cannot be removed, or if the store does not answer, it raises
-        ``StoreUnavailable`` (``COMMIT_UNKNOWN``).
+        In that case the table was dropped or renamed after that version was read: the write has created its folder
+        again, or went into the log of another table. Raises ``Conflict`` (``CONFLICT_REPLACED``) after the removal.
+        Raises ``StoreUnavailable`` (``COMMIT_UNKNOWN``) if the commit is gone as well, which a rename can cause, if it
+        cannot be removed, or if the store does not answer.
         """
         try:
             if commit.version == 0 or self._has_parent(commit):
@@ -95,7 +95,7 @@ class Landing:
         except StoreUnavailable as error:
             self._open = error
             raise self._unknown_outcome_error() from error
-        CACHE.forget(self.store.url)  # where the look has put it
+        CACHE.forget(self.store.url)  # ``_find_commit`` has cached it
         if self.store.location.scheme == "file":
             remove_empty_folders(self.store.location.path, LOG)
         raise replaced_conflict(self.store)
@@ -149,7 +149,7 @@ class Landing:
 
 
 def replaced_conflict(store: Store) -> Conflict:
-    """Return the error for an operation that started from another table than the one that is there now, if any."""
+    """Return the error for an operation whose table has been removed, or replaced by another one, since it started."""
     return Conflict(
         f"The table {store.url} is not the one from which this operation started.",
         code="CONFLICT_REPLACED",

@@ -97,7 +97,7 @@ def read_commits(store: Store, versions: Iterable[int], table_id: str | None) ->
 
 
 def _break(commits: list[Commit]) -> tuple[int, str] | None:
-    """Return the version of a commit that the next one does not follow, and the operation that it follows."""
+    """Return the first version whose successor names another operation as its parent, and that operation."""
     operations = {commit.version: commit.operation_id for commit in commits}
     for commit in commits:
         if commit.parent is not None and operations.get(commit.version - 1, commit.parent) != commit.parent:
@@ -106,7 +106,7 @@ def _break(commits: list[Commit]) -> tuple[int, str] | None:
 
 
 def mixed_history_error(store: Store, version: int, expected: str) -> CorruptData:
-    """Return the error for a commit that is not the ``expected`` one, which the next version follows."""
+    """Return the error for a commit that is not the operation ``expected``, the parent that the next version names."""
     name = store.name(commit_path(version))
     return CorruptData(
         f"The commit {name} is not the one that version {version + 1} follows (operation {expected}): "

@@ -98,7 +98,7 @@ class Commit:
         return self.data_change and (self.segment is not None or self.removes_parts or self.deletions is not None)
 
     def follows(self, before: Commit) -> bool:
-        """Whether this commit was made for ``before``, as far as it says."""
+        """Whether this commit is of the same table as ``before`` and names it as its parent, or names none."""
         return self.table_id == before.table_id and self.parent in (None, before.operation_id)
 
 

@@ -72,9 +72,10 @@ def check_rows(
     *,
     dates: Sequence[pa.Table],
 ) -> None:
-    """Check that rows made under ``before`` fit the head in force now; ``dates`` are manifests whose dates have to.
+    """Check that rows written under ``before`` fit the head in force now.
 
-    Raises ``SchemaMismatch`` with the reason if they do not, or if no statistics prove that their dates do.
+    ``dates`` are manifests whose dates must fit as well. Raises ``SchemaMismatch`` with the reason if rows do not fit,
+    or if no statistics prove that these dates do.
     """
     if now.schema is None:
         return
@@ -119,7 +120,10 @@ def _check_removal(store: Store, removal: Removal, theirs: Commit) -> None:
 
 
 def deletes_older_rows(store: Store, commit: Commit) -> bool:
-    """Return whether ``commit`` deletes rows of parts that it does not add: a source's file may come with deletions."""
+    """Return whether ``commit`` deletes rows of parts other than those that it adds.
+
+    A file of a source can be added together with its deleted rows, which does not count.
+    """
     if commit.segment is None:
         return commit.deletions is not None
     return any(segment != commit.segment.segment_id for segment, _ in _parts_with_deletions(store, commit))

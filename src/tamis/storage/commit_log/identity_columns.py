@@ -50,8 +50,8 @@ def check_identity(before: Schema | None, after: Schema) -> None:
 def reserve_numbers(store: Store, table_id: str, column: int, count: int, least: int | None = None) -> tuple[int, int]:
     """Reserve ``count`` numbers of an identity column by a commit; return the first, and how many there are.
 
-    Fewer are reserved, but at least ``least`` (default ``count``), where the column has no more. Raises
-    ``InvalidInput`` (``IDENTITY_OVERFLOW``) if it has not even those, ``Conflict`` if the column is gone.
+    If the column has fewer numbers left, these are reserved, but at least ``least`` (default ``count``). Raises
+    ``InvalidInput`` (``IDENTITY_OVERFLOW``) if fewer than ``least`` are left, ``Conflict`` if the column is gone.
     """
     needed = count if least is None else least
 

@@ -117,11 +117,11 @@ def _same_history(store: Store, newest: tuple[int, str], current: Commit) -> boo
     following = current if current.version == version + 1 else None
     try:
         if current.version > version + 1:
-            following = _probe(store, version + 1)  # rather than the cached version: whoever reads rows needs this one
+            following = _probe(store, version + 1)  # not the cached version, because readers of rows need this one
         if following is not None and following.parent is not None:
             return following.parent == operation_id
         there = _probe(store, version)
-    except (CorruptData, InvalidInput):  # whoever needs that commit gets the error
+    except (CorruptData, InvalidInput):  # raised where that commit is needed
         return False
     return there is not None and there.operation_id == operation_id
 
@@ -147,7 +147,7 @@ class _Probes:
             return None
 
     def gather(self, versions: range, behind: int = 0) -> list[Commit | None]:
-        """Probe ``versions``, and ``behind`` ones before them, whose damage is nobody's concern here."""
+        """Probe ``versions`` and the ``behind`` versions before them; damage of the latter is ignored."""
         all_versions = range(versions.start - behind, versions.stop)
         first = versions.start
         found = gather_requests(self.store, lambda v: self.probe(v) if v >= first else self.try_probe(v), all_versions)

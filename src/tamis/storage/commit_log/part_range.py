@@ -43,7 +43,7 @@ class PartRange(Snapshot):
 
     @cached_property
     def segments(self) -> pa.Table:
-        """One row per segment; what is counted of a cut segment is what the range has of it."""
+        """One row per segment; the counts of a cut segment cover only its parts in the range."""
         table = self._all.segments.slice(self._low, self._high - self._low)
         if not (self._skip or self._drop):
             return table
@@ -93,7 +93,7 @@ class PartRange(Snapshot):
         return self._all._live
 
     def _chosen(self, mask: Bools | None) -> Bools | None:
-        """A mask over the segments of the range as one over those of the whole snapshot; None for all of them."""
+        """Return a mask over the range's segments as one over the whole snapshot's segments; None selects all."""
         if mask is None and self._high - self._low == len(self._all.segments):
             return None
         chosen = np.zeros(len(self._all.segments), dtype=np.bool_)

@@ -52,11 +52,11 @@ def _conflict(*codes: str) -> Callable[[Exception], bool]:
 
 _ROWS = ("CONFLICT_READ", "CONFLICT_REMOVED", "CONFLICT_ROWS", "CONFLICT_CONSTRAINT")
 ROW_CHANGES = RetryPolicy(8, _conflict(*_ROWS))
-"""Changes of rows whose only input is their filter: a later run equals having started later."""
+"""Changes of rows whose only input is their filter: running again is the same as starting later."""
 RESTORES = RetryPolicy(10, _conflict(*_ROWS, "CONFLICT_HEAD_CHANGED"))
 """Restores: planned again, but not after a vacuum of the version or after the table was replaced."""
 ANALYSES = RetryPolicy(100, _conflict(*_ROWS, "CONFLICT_VACUUMED"))
-"""What was learned about parts, landed again upon what another commit left of them."""
+"""Analyses of parts: committed again for the parts that another commit has left."""
 HEAD_CHANGES = RetryPolicy(100, _conflict("CONFLICT_HEAD_CHANGED", "CONFLICT_READ"))
 """Changes of a schema, of properties, constraints and index definitions: planned again from the newest head."""
 UNKNOWN_COMMITS = RetryPolicy(4, lambda error: isinstance(error, StoreUnavailable), 0.1)

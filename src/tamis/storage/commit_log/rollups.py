@@ -7,7 +7,7 @@ commits. A commit that completes a range writes its rollup from the sixteen belo
 once per level: O(log n) amortized.
 
 A rollup names its last commit and the one before its first, and a commit the one before it. So a rollup that stayed
-when the log was restored from a backup is found out without another request.
+when the log was restored from a backup is detected without another request.
 """
 
 from __future__ import annotations

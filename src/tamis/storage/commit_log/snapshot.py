@@ -177,7 +177,7 @@ class Snapshot:
 
     @property
     def identity(self) -> tuple[str, str, int, str]:
-        """What no other version shares, not even one of its number in a log that was put back from a backup."""
+        """A key that no other version has, not even one of the same number in a log restored from a backup."""
         return self.store.url, self.commit.table_id, self.version, self.commit.operation_id
 
     def cached_result(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int | None]) -> T:

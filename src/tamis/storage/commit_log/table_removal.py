@@ -12,16 +12,16 @@ from tamis.storage.object_store.parallel_requests import gather_requests
 
 _AT_ONCE = 64
 _ROUNDS = 10
-"""Listings after which a removal leaves what is still committed to a table that is gone."""
+"""Number of listings after which a removal ends, even if writers still commit to the removed table."""
 
 
 def remove_table(store: Store) -> None:
     """Remove the objects of a table, also commits that writers make meanwhile.
 
-    A table that is made there meanwhile stays: nothing else is removed that the first listing lacks, and no commit of
-    another table. Commits go first, in order: a writer takes its own back if the one before is gone
-    (``commit_landing``). Other objects of the log's folder go last, so that a removal that was interrupted can be run
-    again.
+    A table that is created there meanwhile stays: no commit of another table is removed, and other objects only if the
+    first listing has them. Commits are removed first, in order, because a writer removes its own commit if the one
+    before it is gone (``commit_landing``). Other objects of the log's folder are removed last, so that an interrupted
+    removal can be run again.
     """
     entries = store.list()
     commits = sorted(entry.path for entry in entries if entry.path.startswith(f"{LOG}/"))
@@ -71,7 +71,7 @@ def _remove_commits(store: Store, paths: Sequence[str], table_id: str) -> int:
             return False
 
     removed = 0
-    for at in range(0, len(paths), _AT_ONCE):  # looked at just before: the path may be that of a new table by then
+    for at in range(0, len(paths), _AT_ONCE):  # read just before: the path may be a new table's by then
         some = paths[at : at + _AT_ONCE]
         for path, is_other in zip(some, gather_requests(store, is_of_another, some), strict=True):
             if not is_other:

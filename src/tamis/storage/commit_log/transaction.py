@@ -119,8 +119,8 @@ class _Transaction:
         """
         proposal = self._proposal
         if self._checked is None:
-            # An append under an id made just now can neither have been made before nor conflict: what lies between
-            # need not be read.
+            # An append with an id generated just now cannot have been committed before and cannot conflict, so the
+            # commits in between need not be read.
             nothing_to_find = not proposal.operation_id and proposal.cannot_conflict
             self._checked = latest.version if nothing_to_find else proposal.read_version
         for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
@@ -133,7 +133,7 @@ class _Transaction:
             segment_id = None if self._segment is None else self._segment.segment_id
             check_vacuum(self._store, proposal, theirs, segment_id)
             if theirs.vacuum is not None:
-                self._deletions = None  # written before it, and named by nobody: they may be gone
+                self._deletions = None  # vacuum may have removed the file, which no commit names
             if not proposal.cannot_conflict:
                 self._resolve()
                 check_commit(self._store, proposal, self._removal, self._base, theirs)
@@ -158,7 +158,7 @@ class _Transaction:
         if proposal.data_change:
             check_tested_constraints(proposal.add, proposal.head or head)
         if proposal.head is None and latest.head_version > proposal.read_version:
-            # the change of the schema has tested rows that the table had
+            # the change of the schema has tested the rows that the table had
             dates = proposal.add if proposal.data_change else ()
             check_rows(self._store, proposal.add, self._base.head, head, self._still_valid, dates=dates)
 

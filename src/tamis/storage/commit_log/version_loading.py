@@ -95,7 +95,7 @@ def history(store: Store, limit: int | None = None, until: Commit | None = None)
 
 
 def _not_ended(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot, unless others write to the table and their changes would be missing."""
+    """Return the snapshot; raise ``InvalidInput`` (``TABLE_ENDED``) if others write to the table outside of the log."""
     check_not_ended(snapshot.head.writer_features, snapshot.store.url)
     return snapshot
 
