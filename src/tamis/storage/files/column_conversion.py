@@ -43,7 +43,7 @@ class Names:
 
 
 class FieldIndex:
-    """The positions of fields by id and by name; the first of several."""
+    """The positions of fields by id and by name; of duplicates, the first."""
 
     def __init__(self, fields: Iterable[pa.Field]) -> None:
         self._by_id: dict[bytes, int] = {}

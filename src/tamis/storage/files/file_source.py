@@ -87,7 +87,8 @@ class PartSource:
     def check_unchanged(self) -> None:
         """Raise ``CorruptData`` (``SOURCE_CHANGED``) if a source's file is not the one that was adopted.
 
-        By size and time of writing, as the store says. A file with an ETag is asked for by it with every read instead.
+        Compares the size and the time of writing that the store reports. A file with an ETag is not checked here: every
+        read requests the file by its ETag.
         """
         ref = self.ref
         if ref.source is None or ref.etag is not None or (self.remote and ref.modified_micros is None):
@@ -115,7 +116,7 @@ class PartSource:
             raise corrupt_part(ref, changed, "SOURCE_CHANGED")
 
     def get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """Read these (offset, length) ranges, merging nearby ones. Bytes that were fetched recently are not again.
+        """Read these (offset, length) ranges, merging nearby ones. Bytes fetched recently are not fetched again.
 
         Raises ``CorruptData`` or ``StoreUnavailable`` naming the part.
         """

@@ -80,7 +80,7 @@ class PartRef:
 
     @property
     def file_key(self) -> tuple[str | int | None, ...]:
-        """What is remembered about the file has this key, within the table."""
+        """The key, within the table, of everything that is cached about the file."""
         return self.path, self.bytes, self.checksum, self.footer_checksum, self.source, self.constants
 
     @property

@@ -18,7 +18,7 @@ LIMIT = 32 * 2**20
 """Bytes that are kept of one open file; the oldest are dropped first."""
 
 _FEW = 20
-"""If fewer than one in so many spans is added or dropped, each is searched for, instead of passing over all."""
+"""If fewer than one in this many spans is added or dropped, each is searched for; otherwise all are passed over."""
 
 Range = tuple[int, int]
 """Offset and length."""

@@ -1,7 +1,7 @@
-"""What killed writers and failed ones leave on a local disk: unfinished files and empty folders.
+"""Finds and removes what killed or failed writers leave on a local disk: unfinished files and empty folders.
 
-The store writes a file under its name and a suffix such as ``#1``, and renames it when it is complete. It lists no such
-file, and deletes none.
+The store writes a file under its name and a suffix such as ``#1``, and renames it when it is complete. It neither lists
+nor deletes such files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a server says when it refuses a request, where the user can do something about it."""
+"""Recognizes the refusals of a server that the user can remedy: expired credentials and a wrong region."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocat
 
 
 def server_refusal(text: str, name: str) -> StoreUnavailable | None:
-    """The error for the answer ``text``, got for the object ``name``; None if it says neither of two things.
+    """Return the error for the answer ``text`` about the object ``name``; None if it is neither of these refusals.
 
     ``CREDENTIALS_EXPIRED``: the credentials were valid once. ``WRONG_REGION``: the bucket is in another region.
     """

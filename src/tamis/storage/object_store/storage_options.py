@@ -91,13 +91,13 @@ AZURE = {
 }
 BY_SCHEME = {"s3": S3, "gs": GCS, "az": AZURE}
 PREFIXES = ("aws_", "google_", "azure_storage_", "azure_")
-"""What may stand before a store's own names, as in the environment: ``AWS_ACCESS_KEY_ID``."""
+"""Prefixes that a store's own option names may have, as in the environment: ``AWS_ACCESS_KEY_ID``."""
 _ALIASES = {"endpoint_url": "endpoint", "token": "session_token"}
 """Other names of the options of S3."""
 NAMES = tuple(sorted({*RETRIES, *CLIENT, *S3, *GCS, *AZURE}))
 
 SOURCE = "source."
-"""What stands before the options of the store of a foreign table, whose files are parts: ``source.region``."""
+"""Prefix of the options for the store of a foreign table, whose files are parts: ``source.region``."""
 
 REDACTED = f"(?i)^(source[.])?(({'|'.join(p.rstrip('_') for p in PREFIXES)})_.*|{'|'.join((*NAMES, *_ALIASES))})$"
 """A pattern, for Python and Java, of the names of storage options."""

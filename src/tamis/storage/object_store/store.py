@@ -125,7 +125,7 @@ class Store:
         return Store(location, options)
 
     def options_for_source(self) -> dict[str, Any]:
-        """Return the options by which a source is reached whose place a catalog has yet to name."""
+        """Return the options for a source whose place is still unknown, because a catalog will name it."""
         return source_options(self.options) or own_options(self.options)
 
     def get(self, path: str) -> bytes:

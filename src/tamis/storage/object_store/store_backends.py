@@ -37,9 +37,9 @@ _memory: dict[str, Any] = {}
 _SHARED_SECONDS = 300.0
 """How long a connection is shared: the files from which credentials were read may change."""
 _REMOTE = re.compile(r"(?!file:|memory:)[a-z][a-z0-9+.-]*://")
-"""The names of objects that are on no disk of this machine."""
+"""Matches the URLs of objects that are not on a disk of this machine."""
 _ENVIRONMENT = (*PREFIXES, "http_proxy", "https_proxy", "all_proxy", "no_proxy")
-"""Beginnings of the variables from which ``obstore`` takes what the options do not say."""
+"""Prefixes of the environment variables from which ``obstore`` takes options that are not given."""
 
 _connections = LruCache[tuple[float, Any]](1_000)
 """When a remote store was connected to, and its connections, by location, options and environment.

@@ -33,7 +33,7 @@ _FEW, _MANY = 0.05, 0.5
 Up to the first a column surely gets a dictionary; above the second it gets none.
 """
 _SAMPLED = 8
-"""A block is first judged by one of so many rows."""
+"""One in this many rows of a block is sampled before the whole block is counted."""
 _MOSTLY_DISTINCT = 0.97
 """Share of distinct values in the sample from which the block is not counted.
 

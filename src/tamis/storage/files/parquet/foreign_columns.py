@@ -87,8 +87,9 @@ class ForeignLayout(Layout):
     def select(self, ids: Collection[int]) -> list[int]:
         """Return the leaves at or below these ids.
 
-        For a field that the file lacks inside of a struct that it has, a leaf of the struct: it shows where the struct
-        is NULL, and where only its fields are. If that leaf lies in a map, all leaves of the map.
+        A field that the file lacks, in a struct that it has, is represented by a leaf of the struct, which shows
+        where the struct is NULL and where only its fields are. If that leaf lies in a map, all leaves of the map are
+        chosen.
         """
         wanted = frozenset(ids)
         chosen = {at for at, path in enumerate(self.leaves) if not wanted.isdisjoint(path)}

@@ -38,7 +38,7 @@ class ForeignPages(Pages):
         return PAGE_ROWS, np.zeros(0, dtype=np.int64)
 
     def load_page_index(self, source: PartSource, saved_bytes: int) -> None:
-        """Read the offset indexes, unless they are known, or cost too much beside what they could have saved so far.
+        """Read the offset indexes, unless they are known or cost too much for what they could have saved so far.
 
         ``saved_bytes`` is what they may save now. Raises ``CorruptData`` if the file is shorter than it was.
         """

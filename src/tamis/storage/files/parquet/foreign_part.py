@@ -40,7 +40,7 @@ def open_foreign_parquet(store: Store, ref: PartRef, schema: Schema, source: Sou
 def check_still_there(store: Store, ref: PartRef, source: Source) -> None:
     """Raise ``CorruptData`` (``SOURCE_CHANGED``, ``PART_MISSING``) if the file is no longer the one that was adopted.
 
-    ``store`` is that of the table. The store is asked, whatever it said before.
+    ``store`` is that of the table. It is always asked: no earlier answer is used.
     """
     PartSource(source_store(store, source), ref).check_listed()
 
@@ -116,14 +116,14 @@ class ForeignParquetPart(ParquetPart):
         return found
 
     def _chunks(
-        self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals, *, chosen: bool
+        self, leaves: Sequence[int], blocks: Sequence[int], row_limits: Ordinals, *, chosen: bool
     ) -> Iterator[list[int]]:
         assert isinstance(self._layout, ForeignLayout)
         fields, paths = self._layout.fields, self._layout.leaves
         if any(pa.types.is_dictionary(fields[at].type) and len(paths[at]) > 1 for at in leaves):
             yield from ([block] for block in blocks)  # Arrow decodes nested dictionaries of one block alone
             return
-        yield from super()._chunks(leaves, blocks, looked, chosen=chosen)
+        yield from super()._chunks(leaves, blocks, row_limits, chosen=chosen)
 
     def pages(self) -> pa.Table | None:
         return None

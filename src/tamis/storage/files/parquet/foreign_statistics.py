@@ -49,11 +49,11 @@ class BoundedLeaf:
     """Whether the source's metadata may repeat bounds in a wrong order without a sign of it in the footer."""
 
     def may_be_filled(self, bounded: Mask, described: Mask) -> Mask:
-        """Return for which files a source's metadata may say the bounds.
+        """Return for which files the bounds in a source's metadata may be used.
 
         The files have bounds for none or all of their row groups with values (``bounded``), and some statistics or none
-        (``described``). What is not believed for its value must not come back; what is not believed for the writer's
-        order of a type, the metadata's writer may know better.
+        (``described``). Bounds that were rejected for their values must not come back from the metadata. Bounds that
+        were rejected because the file's writer orders a type wrongly may: the metadata's writer may order it right.
         """
         if self.vouched:
             return ~bounded

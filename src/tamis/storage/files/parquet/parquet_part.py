@@ -121,7 +121,7 @@ class ParquetPart:
             )
 
     def _found_by(self) -> tuple[object, ...]:
-        """What decides, beside the schema, how columns are found."""
+        """Return what determines, besides the schema, how columns are found in the file."""
         return ()
 
     def _shape(self) -> Shape:
@@ -139,14 +139,14 @@ class ParquetPart:
         return self._source.io
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
-        leaves, looked = self._layout.select(columns), self._rows
+        leaves, row_limits = self._layout.select(columns), self._rows
         cuts = np.zeros(len(self._starts), np.int64) if rows is None else np.searchsorted(rows, self._starts)
         hits = np.diff(cuts)
         if rows is not None:
             blocks = [b for b in blocks if hits[b]]
             if self._pages.readable(leaves):
-                looked = np.minimum(count_touched_pages(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
-        for chunk in self._chunks(leaves, blocks, looked, chosen=rows is not None):
+                row_limits = np.minimum(count_touched_pages(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
+        for chunk in self._chunks(leaves, blocks, row_limits, chosen=rows is not None):
             if rows is None:
                 runs = [(int(self._starts[b]), int(self._starts[b + 1])) for b in chunk]
                 first = 0
@@ -196,11 +196,11 @@ class ParquetPart:
         return None if note is None else pages_of(note, self._ref.rows)
 
     def _chunks(
-        self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals, *, chosen: bool
+        self, leaves: Sequence[int], blocks: Sequence[int], row_limits: Ordinals, *, chosen: bool
     ) -> Iterator[list[int]]:
         """Group blocks to decode together.
 
-        ``looked`` limits the rows decoded of each block; all are decoded if the note of pages does not match.
+        ``row_limits`` limits the rows decoded of each block; all are decoded if the note of pages does not match.
         """
         chunk: list[int] = []
         rows = size = 0
@@ -208,7 +208,7 @@ class ParquetPart:
         for block in blocks:
             found = [self._pages.chunk(block, at) for at in leaves]
             fits, whole = all(one.first >= 0 for one in found), int(self._rows[block])
-            more = int(looked[block]) if fits else whole
+            more = int(row_limits[block]) if fits else whole
             weight = sum(one.inflated for one in found) * more // max(whole, 1)
             most = PIECE_ROWS * (CHOSEN_PIECES if (chosen and fits) or size + weight <= NARROW_BYTES else 1)
             if chunk and (rows + more > most or size + weight > PIECE_BYTES or fits != noted):
