@@ -62,7 +62,7 @@ def key_columns(conjuncts: Sequence[Expr], evidence: Any) -> dict[Column, Ends]:
 
 
 def excluded_by_order(run: Interpreter, keys: dict[Column, Ends]) -> Mask:
-    """Return the pieces whose tuples exclude the box of the narrowed columns of ``run``."""
+    """Return the pieces without a match: their clustering tuples exclude the box of the narrowed columns of ``run``."""
     length = len(run.evidence)
     specs = {column: run.column(column) for column in keys}
     out = np.zeros(length, bool)

@@ -181,7 +181,7 @@ def _contradicted(run: Interpreter, conjunct: Expr, strict: bool) -> Mask:
 
 
 def _excluded_by_order(run: Interpreter, keys: dict[Column, Ends], strict: bool) -> Mask:
-    """Return the pieces that the order of the keys puts outside of their bounds."""
+    """Return the pieces that the clustering order of the key columns excludes; none if the rule raises."""
     return _guarded_rule(run, lambda: excluded_by_order(run, keys), NO, strict)
 
 

@@ -60,7 +60,7 @@ class GeneratedFacts:
             return GeneratedFacts([])
 
     def narrow_call(self, run: Interpreter, call: Call, out: Abstract) -> Abstract:
-        """Narrow ``out``, the possible results of ``call``, if a column holds them."""
+        """Return ``out``, the possible results of ``call``, narrowed where a generated column stores these results."""
         if call.function not in self._names or (found := self._calls.get(canonical_expression(call))) is None:
             return out
         generated, holds = found

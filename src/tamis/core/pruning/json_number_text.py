@@ -32,8 +32,8 @@ def equal_to_text(
 ) -> Truth | None:
     """Bound "``arg`` is one of ``texts``", or return None if ``arg`` is not a text of a document.
 
-    ``rest`` bounds the same predicate for all values that are not numbers. With ``null_listed``, NULL is beside the
-    texts, so that what is none of them gives NULL.
+    ``rest`` bounds the same predicate for all values that are not numbers. With ``null_listed``, the list
+    also has NULL, so that a value that is none of the texts gives NULL.
     """
     wanted = sorted(int(text) for text in texts if _WHOLE.fullmatch(text) and int(text) in _INT64)
 

@@ -145,7 +145,7 @@ class _Ledger:
     def arrays(self) -> dict[str, pa.Array]:
         """Return an array of one value for each figure: slices of one array per type, which are faster to make.
 
-        Lists are no slices, so that nobody has to heed their offsets.
+        Lists are not slices, so that readers need not account for their offsets.
         """
         by_type: dict[pa.DataType, list[Any]] = {}
         found: dict[str, tuple[pa.DataType, int]] = {}

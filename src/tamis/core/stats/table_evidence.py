@@ -39,7 +39,7 @@ from tamis.errors import TamisError
 class TableEvidence:
     """Evidence over the rows of ``table``: ``rows``, optionally ``schema_id``, and statistics columns.
 
-    What is decoded is kept: a table never changes, and neither may a caller change an answer.
+    Decoded statistics are cached, because a table never changes; callers must not modify what is returned.
     """
 
     def __init__(self, table: pa.Table, schema: Schema | Mapping[int, Schema], paths: PathTable | None = None) -> None:

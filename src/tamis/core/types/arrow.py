@@ -26,7 +26,7 @@ SPARK_TYPE = b"tamis:type"
 GENERATED = b"tamis:generated"
 """Field metadata of a generated column, as JSON. Only definitions of tables have it: rows never do."""
 IDENTITY = b"tamis:identity"
-"""The same of an identity column."""
+"""Field metadata of an identity column, as JSON. Only definitions of tables have it."""
 
 _ATOMIC = {
     t.BOOLEAN: pa.bool_(),

@@ -78,7 +78,7 @@ class Schema:
         return tuple(found)
 
     def resolve_name(self, text: str) -> tuple[Field, ...]:
-        """Return the fields down to the one that a user calls ``text``.
+        """Return the fields from the top-level column down to the one that a user names as ``text``.
 
         As in a filter, dots lead into structs and backquotes protect them. A column whose name contains a dot
         is also found without backquotes, unless a field has that path. Raises as ``find`` does, and

@@ -8,7 +8,7 @@ from tamis.core.types.logical import NO_ID, Field
 
 
 class Siblings:
-    """The fields of a schema, or of one struct, by id and by name; the first of several."""
+    """The fields of a schema, or of one struct, by id and by name; of duplicates, the first."""
 
     def __init__(self, fields: Sequence[Field] = ()) -> None:
         self._by_id = {f.id: f for f in reversed(fields)}

@@ -64,9 +64,9 @@ class PathCollector:
         return Documents(self._selection).paths_of
 
     def limit_admission(self, may_be_admitted: Callable[[], bool], admitted: Callable[[], bool]) -> None:
-        """Collect only if ``admitted`` says so, which is asked once, when documents are seen first.
+        """Collect paths only if ``admitted`` returns true; it is called once, when documents are first seen.
 
-        ``may_be_admitted`` is asked before texts are judged, and changes nothing.
+        ``may_be_admitted`` is called before texts are sampled and changes nothing.
         """
         self._may_be_admitted, self._admitted = may_be_admitted, admitted
 
@@ -89,7 +89,7 @@ class PathCollector:
             self._state = self._selection.fold_objects(combine_paths(self._state, found) if self._state else found)
 
     def _sample_texts(self, array: pa.Array) -> tuple[bool, Paths | None]:
-        """Return whether to collect the paths of these texts, and the paths if they were read to tell that.
+        """Return whether to collect the paths of these texts, and the paths if they were read to decide that.
 
         Few texts are read without parsing a sample first: if all are objects, so are those of a sample.
         """

@@ -346,7 +346,7 @@ class _Walk:
         return {key for key in (keys if taken is None else taken) if len(key) <= LONGEST_KEY}
 
     def _skip(self, here: PathStatistics, values: list[Any]) -> None:
-        """Leave values out of the statistics, but judge them as all others, so that no strange one is missed."""
+        """Leave values out of the statistics, but check them like all others, so that no strange document is missed."""
         here.kinds |= INCOMPLETE | TRIMMED
         text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()  # as for strings
