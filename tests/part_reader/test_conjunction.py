@@ -219,10 +219,10 @@ def test_a_costly_leg_of_an_or_sees_what_a_cheap_one_leaves(sizes: list[tuple[st
 def test_a_leg_is_not_gathered_for_where_that_costs_more_than_evaluating_it() -> None:
     run = ordered_conjunction(tree(["a >= 10", "b = 7"]), None)
     a = pa.array(np.arange(1000))
-    assert not run.legs._pays([1], {1: a, 2: a}, 10, 1000)
+    assert not run.legs._gathering_pays([1], {1: a, 2: a}, 10, 1000)
     run.legs.costs[1].add(1000, 0.001, 10, 1)  # a millisecond
-    assert run.legs._pays([1], {1: a, 2: a}, 10, 1000)
-    assert not run.legs._pays([1], {1: a, 2: a}, 990, 1000)
+    assert run.legs._gathering_pays([1], {1: a, 2: a}, 10, 1000)
+    assert not run.legs._gathering_pays([1], {1: a, 2: a}, 990, 1000)
 
 
 def evidence(lo: list[Any], hi: list[Any], column: str = "a") -> TableEvidence:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.core.expr.registry import Signature, entry_of, overloads_of, rewriting_of, special_cast, taken_apart
+from tamis.core.expr.registry import Signature, entry_of, overloads_of, rewriting_of, simplified_call, special_cast
 from tamis.core.expr.to_sql import call_text
 from tamis.core.expr.tree import Call, Cause, Constructed, Expr, Literal, Mode, Opaque
 from tamis.core.types import BINARY_COLLATION, NULL, DataType, String
@@ -25,7 +25,7 @@ def make_call(
         built = rewrite(args, mode, zone)
         return built if built is not None else opaque(name, args, type)
     if any(isinstance(a, Constructed) for a in args):
-        return taken_apart(name, args, mode, zone) or opaque(name, args, type)
+        return simplified_call(name, args, mode, zone) or opaque(name, args, type)
     entry = entry_of(name)
     if entry is None or (not entry.collated and any(_collated(a) for a in args)):
         return opaque(name, args, type)

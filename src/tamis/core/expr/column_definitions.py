@@ -30,7 +30,7 @@ def parse_columns(text: str) -> pa.Schema:
     try:
         fields = syntax.parse_column_list(text)
     except syntax.SyntaxProblem as problem:
-        raise _bad(text, f"{problem.said(text)}; {_FORM}") from None
+        raise _bad(text, f"{problem.message_for(text)}; {_FORM}") from None
     for field in fields:
         if field.comment is not None:
             raise _bad(

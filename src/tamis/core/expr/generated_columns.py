@@ -13,7 +13,7 @@ from typing import Any
 
 from tamis.core.expr.calls import make_call
 from tamis.core.expr.parse_filter import parse_value
-from tamis.core.expr.portable_values import is_portable, prints_doubles, was_computed_otherwise
+from tamis.core.expr.portable_values import is_portable, may_differ_from_older_releases, prints_doubles
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Moving
 from tamis.core.expr.unsupported_rows import can_fail, is_supported, refusal_error
 from tamis.core.types import (
@@ -66,7 +66,7 @@ class GeneratedColumn:
     @property
     def certain(self) -> bool:
         """Whether rows hold what this release computes: the value itself, which older releases computed alike."""
-        return self.exact and not was_computed_otherwise(self.value)
+        return self.exact and not may_differ_from_older_releases(self.value)
 
     @property
     def portable(self) -> bool:

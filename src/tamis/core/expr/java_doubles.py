@@ -53,11 +53,11 @@ def is_left_to_spark() -> bool:
 
 
 def unsure_doubles(values: Any, digits: int | None = None) -> Mask:
-    """Return which doubles must be left to Spark; none outside ``spark_decides``. Arguments as ``alike``."""
-    return ~alike(values, digits) if is_left_to_spark() else np.zeros(np.shape(values), bool)
+    """Return which doubles must be left to Spark; none outside ``spark_decides``. Arguments as ``has_stable_text``."""
+    return ~has_stable_text(values, digits) if is_left_to_spark() else np.zeros(np.shape(values), bool)
 
 
-def alike(values: Any, digits: int | None = None) -> Mask:
+def has_stable_text(values: Any, digits: int | None = None) -> Mask:
     """Return which doubles have the same text in all releases.
 
     With ``digits``, return which have a text that rounds to the same number of digits after the point.

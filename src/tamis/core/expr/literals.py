@@ -217,7 +217,7 @@ def time_of_day(text: str) -> Literal | None:
     return Literal(Time(), micros)
 
 
-def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> Literals | None:
+def options_array(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> Literals | None:
     """Return the options of an IN as one array in the common type with the value.
 
     Returns None if an option is not a constant.
@@ -250,7 +250,7 @@ def _list_type(value: Expr, options: list[Expr], mode: Mode) -> DataType | None:
     return narrow if isinstance(narrow, Decimal) and narrow.scale == target.scale else target
 
 
-def array_of(value: Expr, constants: Constants, mode: Mode, zone: str | None) -> Literals | None:
+def constants_array(value: Expr, constants: Constants, mode: Mode, zone: str | None) -> Literals | None:
     """Return a whole list in the common type with the value; None if members need separate treatment.
 
     That is the case beside decimals.

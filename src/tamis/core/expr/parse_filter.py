@@ -59,7 +59,7 @@ def _bound(text: str, schema: Schema, zone: str, ansi: bool, what: str, kind: st
             raise syntax.SyntaxProblem("It stands for all columns")
         out = binder.Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY, text).bind(parsed)
     except syntax.SyntaxProblem as problem:
-        raise _wrong(text, what, problem.said(text), kind) from None
+        raise _wrong(text, what, problem.message_for(text), kind) from None
     except RecursionError as error:
         raise _wrong(text, what, "It is nested too deeply", kind) from error
     if _depth(out) > DEEPEST:

@@ -51,12 +51,12 @@ def is_portable(expr: Expr) -> bool:
     return all(is_portable(part) for part in parts)
 
 
-def was_computed_otherwise(expr: Expr) -> bool:
+def may_differ_from_older_releases(expr: Expr) -> bool:
     """Whether older releases of Tamis may have stored another value of an expression."""
-    return any(_was_otherwise(node) for node in expr.walk())
+    return any(_may_have_differed(node) for node in expr.walk())
 
 
-def _was_otherwise(node: Expr) -> bool:
+def _may_have_differed(node: Expr) -> bool:
     """Whether older releases may have computed a node otherwise.
 
     They negated long decimals exactly, cut them to integers, printed small ones without an exponent, divided those of

@@ -155,7 +155,7 @@ _BY_SQL: dict[str, str] = {}
 _BY_CATALYST: dict[str, str] = {}
 _OVERLOADS: dict[str, list[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]] = {}
 _SUGAR: dict[str, Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]] = {}
-_TAKEN_APART: dict[str, Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]] = {}
+_SIMPLIFIERS: dict[str, Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]] = {}
 _CASTS_FROM: dict[DataType, Callable[[Expr, DataType, Mode, str | None], Expr | None]] = {}
 
 
@@ -200,7 +200,7 @@ def declare_simplifier(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode,
     """Register what a declared name means for structs and arrays that the filter makes (``Constructed``)."""
 
     def enter(build: Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]) -> None:
-        _TAKEN_APART[name] = build
+        _SIMPLIFIERS[name] = build
 
     return enter
 
@@ -229,9 +229,9 @@ def overloads_of(name: str) -> Sequence[Callable[[tuple[Expr, ...], Mode, str | 
     return _OVERLOADS.get(name, ())
 
 
-def taken_apart(name: str, args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+def simplified_call(name: str, args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Return a call with an argument that the filter makes, without that argument; None if it cannot be done."""
-    build = _TAKEN_APART.get(name)
+    build = _SIMPLIFIERS.get(name)
     return build(args, mode, zone) if build is not None else None
 
 

@@ -70,9 +70,9 @@ class ShortCircuit:
         return evaluated_by_dictionary(expr, batch, self._over_rows) or self._over_rows(expr, batch)
 
     def _over_rows(self, expr: Expr, batch: Batch) -> Evaluated:
-        return evaluate_any(expr, batch, now_micros=self._now, connect=self._connected)
+        return evaluate_any(expr, batch, now_micros=self._now, connect=self._evaluate_connective)
 
-    def _connected(self, call: Call, batch: Batch) -> Evaluated | None:
+    def _evaluate_connective(self, call: Call, batch: Batch) -> Evaluated | None:
         """Evaluate an AND or OR inside an expression; None without columns."""
         if id(call) not in self._inner:
             legs = Legs(call.args, self._can_fail, conjunction=call.function == "and", null_stops=False)
@@ -99,9 +99,9 @@ class Legs:
 
     def run(self, batch: Batch, length: int, evaluated: Callable[[Expr, Batch], Evaluated]) -> _Outcome:
         """Combine the legs over ``length`` rows."""
-        return self._rest(self.order(), batch, length, evaluated)
+        return self._combine_legs(self.order(), batch, length, evaluated)
 
-    def _rest(
+    def _combine_legs(
         self, order: list[int], batch: Batch, length: int, evaluated: Callable[[Expr, Batch], Evaluated]
     ) -> _Outcome:
         """Combine the legs of ``order``, in this order."""
@@ -110,19 +110,19 @@ class Legs:
         for step, at in enumerate(order, 1):
             start = world().monotonic()
             leg = evaluated(self._legs[at], batch)
-            out = self._joined(out, leg, length)
-            undecided = self._undecided(out)
+            out = self._add_leg(out, leg, length)
+            undecided = self._count_undecided(out)
             self.costs[at].add(length, world().monotonic() - start, entered, undecided)
             entered = undecided
             if not undecided:
                 break
             rest = order[step:]
-            if rest and self._pays(rest, batch, undecided, length):
-                return self._narrowed(out, rest, batch, length, evaluated)
+            if rest and self._gathering_pays(rest, batch, undecided, length):
+                return self._combine_on_undecided(out, rest, batch, length, evaluated)
         assert out is not None
         return out
 
-    def _joined(self, before: _Outcome | None, leg: Evaluated, length: int) -> _Outcome:
+    def _add_leg(self, before: _Outcome | None, leg: Evaluated, length: int) -> _Outcome:
         """Combine a leg with those before it; it fails only for rows that reach it."""
         values = full_length(leg.values, length)
         values = values.cast(pa.bool_()) if pa.types.is_null(values.type) else values
@@ -131,7 +131,7 @@ class Legs:
         out = before or _Outcome(values)
         if leg.failed is not None:
             now = np.broadcast_to(leg.failed, (length,))
-            now = now if before is None else now & self._open(before)
+            now = now if before is None else now & self._undecided_rows(before)
             if now.any():
                 out.failed = np.array(now) if out.failed is None else out.failed | now
                 out.error = out.error or leg.error
@@ -139,18 +139,18 @@ class Legs:
             out.values = (pc.and_kleene if self._conjunction else pc.or_kleene)(before.values, values)
         return out
 
-    def _undecided(self, out: _Outcome) -> int:
+    def _count_undecided(self, out: _Outcome) -> int:
         """Count the rows that reach the next leg."""
         if out.failed is not None:
-            return int(np.count_nonzero(self._open(out)))
+            return int(np.count_nonzero(self._undecided_rows(out)))
         return len(out.values) - int(out.values.false_count if self._conjunction else out.values.true_count)
 
-    def _open(self, out: _Outcome) -> Mask:
+    def _undecided_rows(self, out: _Outcome) -> Mask:
         """Return the rows that reach the next leg."""
         decided = is_false(out.values) if self._conjunction else is_true(out.values)
         return ~decided if out.failed is None else ~(decided | out.failed)
 
-    def _pays(self, rest: list[int], batch: Batch, undecided: int, length: int) -> bool:
+    def _gathering_pays(self, rest: list[int], batch: Batch, undecided: int, length: int) -> bool:
         """Whether gathering rows costs less than evaluating the remaining legs on those that need it not."""
         saved = (length - undecided) * sum(self.costs[at].nanos for at in rest)
         if saved <= COSTS.gather_nanos:
@@ -158,7 +158,7 @@ class Legs:
         needed = set().union(*(self._columns[at] for at in rest))
         return saved > COSTS.gather_nanos + undecided * sum(gathering_nanos(batch[i]) for i in needed)
 
-    def _narrowed(
+    def _combine_on_undecided(
         self,
         out: _Outcome,
         rest: list[int],
@@ -167,15 +167,15 @@ class Legs:
         evaluated: Callable[[Expr, Batch], Evaluated],
     ) -> _Outcome:
         """Evaluate the remaining legs on the undecided rows alone, and put their values in place."""
-        where = np.flatnonzero(self._open(out))
+        where = np.flatnonzero(self._undecided_rows(out))
         taken = pa.array(where)
         needed = set().union(*(self._columns[at] for at in rest))
-        found = self._rest(rest, {i: batch[i].take(taken) for i in needed}, len(where), evaluated)
+        found = self._combine_legs(rest, {i: batch[i].take(taken) for i in needed}, len(where), evaluated)
         later = _Outcome(_placed(found.values, where, length), error=found.error)
         if found.failed is not None:
             later.failed = np.zeros(length, bool)
             later.failed[where[found.failed]] = True
-        return self._joined(out, Evaluated(later.values, later.failed, later.error), length)
+        return self._add_leg(out, Evaluated(later.values, later.failed, later.error), length)
 
 
 def _placed(values: pa.BooleanArray, where: Any, length: int) -> pa.BooleanArray:

@@ -31,7 +31,7 @@ class BinderBase:
     def call(self, name: str, *args: Expr, data_type: DataType | None = None) -> Expr:
         return make_call(name, *args, mode=self.mode, zone=self.zone, type=data_type)
 
-    def shown(self, node: Node) -> str:
+    def source_text(self, node: Node) -> str:
         """Return the node as written."""
         return self.text[node.start : node.end]
 
@@ -43,7 +43,7 @@ class BinderBase:
         inner = infallible_operands(node)
         args = tuple(self.bind(n) for n in (names_in(node) if inner is None else inner))
         kind = NULL if inner is None else known_type(node)
-        return Opaque(kind, self.shown(node), args, inner is not None, cause or cause_of(node))
+        return Opaque(kind, self.source_text(node), args, inner is not None, cause or cause_of(node))
 
     def predicate(self, expr: Expr) -> Expr:
         """Return ``expr`` as a boolean if its type is unknown."""
@@ -52,10 +52,10 @@ class BinderBase:
     def negated(self, expr: Expr) -> Expr:
         return self.call("not", self.predicate(expr), data_type=BOOLEAN)
 
-    def compared(self, name: str, a: Expr, b: Expr) -> Expr:
-        return self.call(name, *self.even([a, b]), data_type=BOOLEAN)
+    def compare(self, name: str, a: Expr, b: Expr) -> Expr:
+        return self.call(name, *self.pad_sides([a, b]), data_type=BOOLEAN)
 
-    def ordered(self, name: str, x: Node, y: Node) -> Expr:
+    def bind_comparison(self, name: str, x: Node, y: Node) -> Expr:
         """Bind and compare two nodes.
 
         A decimal constant beyond BIGINT decides the comparison at once, unless it comes from a cast.
@@ -67,12 +67,12 @@ class BinderBase:
             return known
         if (is_char(a) and unsure_padding(y, b)) or (is_char(b) and unsure_padding(x, a)):
             return Opaque(BOOLEAN, self.text[x.start : y.end], (a, b))
-        return self.call(name, a, b, data_type=BOOLEAN) if self.varies(x, y) else self.compared(name, a, b)
+        return self.call(name, a, b, data_type=BOOLEAN) if self.has_variable(x, y) else self.compare(name, a, b)
 
-    def varies(self, *nodes: Node) -> bool:
+    def has_variable(self, *nodes: Node) -> bool:
         """Return whether a node is a lambda variable, which is not padded, whatever it stands for."""
         return any(isinstance(node, Name) and node.parts[0].lower() in self.variables for node in nodes)
 
-    def even(self, sides: list[Expr]) -> list[Expr]:
+    def pad_sides(self, sides: list[Expr]) -> list[Expr]:
         """Pad CHAR columns and the values compared with them to one length."""
         return padded_sides(sides, lambda side, length, blank: self.call("rpad", side, length, blank))

@@ -49,7 +49,7 @@ class BinderOfNames(BinderBase):
         return self.field(parts)
 
     def _opaque(self, node: Name) -> Opaque:
-        return Opaque(NULL, self.shown(node), cause=Cause.FUNCTION)
+        return Opaque(NULL, self.source_text(node), cause=Cause.FUNCTION)
 
     def _of_variable(self, parts: tuple[str, ...]) -> Expr | None:
         out: Expr | None = self.variables[parts[0].lower()]

@@ -8,7 +8,7 @@ from tamis.core.expr.binding.bind_base import BinderBase
 from tamis.core.expr.binding.char_padding import is_char, unsure_padding
 from tamis.core.expr.coerce import beyond_longs, fold_cast, implicit_cast
 from tamis.core.expr.literal_lists import Constants
-from tamis.core.expr.literals import array_of, list_of
+from tamis.core.expr.literals import constants_array, options_array
 from tamis.core.expr.syntax.nodes import Cast, Node, Predicate, Query, Values
 from tamis.core.expr.tree import Expr, Literal
 from tamis.core.types import BOOLEAN, NULL, STRING
@@ -33,9 +33,9 @@ class BinderOfPredicates(BinderBase):
             case "RLIKE":
                 found = self.call("rlike", self.bind(node.value), self.bind(node.others[0]), data_type=BOOLEAN)
             case "DISTINCT" if node.negated:
-                return self.ordered("null_safe_eq", node.value, node.others[0])
+                return self.bind_comparison("null_safe_eq", node.value, node.others[0])
             case "DISTINCT":
-                return self.negated(self.ordered("null_safe_eq", node.value, node.others[0]))
+                return self.negated(self.bind_comparison("null_safe_eq", node.value, node.others[0]))
             case _:
                 found = self._is(node)
         return self.negated(found) if node.negated else found
@@ -53,7 +53,8 @@ class BinderOfPredicates(BinderBase):
         value, low, high = (self.bind(n) for n in (node.value, *node.others))
         if beyond_longs("ge", value, low) or beyond_longs("le", value, high):
             sides = (
-                self.ordered(name, node.value, other) for name, other in zip(("ge", "le"), node.others, strict=True)
+                self.bind_comparison(name, node.value, other)
+                for name, other in zip(("ge", "le"), node.others, strict=True)
             )
             return self.call("and", *sides, data_type=BOOLEAN)
         return self.call("between", value, low, high, data_type=BOOLEAN)
@@ -65,30 +66,30 @@ class BinderOfPredicates(BinderBase):
         options = [self.bind(o) for o in node.others]
         if is_char(value) and _unsure_list(node.others, options):
             return self.unknown(node)
-        if not self.varies(node.value, *node.others):
-            value, *options = self._even_list(value, options)
-        return self._among(value, options)
+        if not self.has_variable(node.value, *node.others):
+            value, *options = self._pad_list(value, options)
+        return self._in_options(value, options)
 
     def _in_constants(self, value: Expr, constants: Constants) -> Expr:
         """Bind IN over a list that was read as one array."""
-        array = None if is_char(value) else array_of(value, constants, self.mode, self.zone)
+        array = None if is_char(value) else constants_array(value, constants, self.mode, self.zone)
         if array is not None:
             return self.call("in", value, array, data_type=BOOLEAN)
-        value, *options = self._even_list(value, constants.literals())
-        return self._among(value, options)
+        value, *options = self._pad_list(value, constants.literals())
+        return self._in_options(value, options)
 
-    def _among(self, value: Expr, options: list[Expr]) -> Expr:
+    def _in_options(self, value: Expr, options: list[Expr]) -> Expr:
         """Return the IN; constants become one array, in the common type of them all, which is then the value's, too."""
-        array = list_of(value, options, self.mode, self.zone)
+        array = options_array(value, options, self.mode, self.zone)
         if array is None:
             return self.call("in", value, *options, data_type=BOOLEAN)
         return self.call("in", implicit_cast(value, array.type, self.mode, self.zone), array, data_type=BOOLEAN)
 
-    def _even_list(self, value: Expr, options: Sequence[Expr]) -> list[Expr]:
+    def _pad_list(self, value: Expr, options: Sequence[Expr]) -> list[Expr]:
         """Pad the list of IN, which must be all constants or all CHAR columns, beside a CHAR column."""
         sides = [value, *options]
         mixed = len({is_char(option) for option in options}) > 1
-        return sides if mixed or not is_char(value) else self.even(sides)
+        return sides if mixed or not is_char(value) else self.pad_sides(sides)
 
     def _like(self, node: Predicate, other: Node) -> Expr:
         escape = () if node.escape is None else (Literal(STRING, node.escape),)

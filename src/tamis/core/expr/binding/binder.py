@@ -95,7 +95,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         if name is None:
             return self.unknown(node)
         if name in _TESTS:
-            return self.ordered(name, node.left, node.right)
+            return self.bind_comparison(name, node.left, node.right)
         return self._chained(node)
 
     def _joined(self, node: Binary) -> Expr:
@@ -159,7 +159,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
             tested = self.bind(condition)
             if subject is not None and is_char(subject) and unsure_padding(condition, tested):
                 return self.unknown(node)
-            args.append(self.compared("eq", subject, tested) if subject is not None else self.predicate(tested))
+            args.append(self.compare("eq", subject, tested) if subject is not None else self.predicate(tested))
             args.append(self.bind(result))
         args.append(self.bind(node.default) if node.default is not None else Literal(NULL, None))
         return self.call("case", *args)
@@ -202,11 +202,11 @@ class Binder(BinderOfNames, BinderOfPredicates):
             args.append(self.bind(value))
         if any(arg.type == NULL for arg in args):
             return self.unknown(node)
-        return struct_of(tuple(names), tuple(args), self.shown(node))
+        return struct_of(tuple(names), tuple(args), self.source_text(node))
 
     def _called(self, found: str, node: Function, mode: Mode) -> Expr:
         if found == "null_safe_eq" and len(node.args) == 2:  # equal_null
-            return self.ordered(found, *node.args)
+            return self.bind_comparison(found, *node.args)
         args = [self.bind(a) for a in node.args]
         if mode is Mode.TRY and (_hides_errors(found, args) or (self.mode is Mode.LEGACY and _coerced_by_mode(args))):
             return self.unknown(node)
@@ -223,7 +223,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         out = make_call(found, *args, mode=mode, zone=self.zone)
         if isinstance(out, Call) and out.function == "cast":  # ``double('NaN')``
             return fold_cast(out)
-        return replace(out, text=self.shown(node)) if isinstance(out, Opaque) else out
+        return replace(out, text=self.source_text(node)) if isinstance(out, Opaque) else out
 
     def _tested(self, name: str, node: Function) -> Expr:
         """Bind ``exists(array, x -> …)``, where the variable is the element."""

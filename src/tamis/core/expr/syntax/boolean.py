@@ -50,7 +50,7 @@ class Boolean(Reader):
         word = self.word(end)
         level = _LEVELS.get(word, -1)
         if level < max(floor, 1):
-            self.missed(end)
+            self.record_mismatch(end)
             return None
         rights = self._boolean(end + 1, level + 1)
         return ((e, Binary(*self.span(at, e), word, left, right)) for e, right in rights)
@@ -84,7 +84,7 @@ class Boolean(Reader):
             for end, others, quantifier, escape in self._like(at + negated + 1):
                 yield end, word, negated, others, (quantifier, escape)
         else:
-            self.missed(at + negated)
+            self.record_mismatch(at + negated)
 
     def _is(self, at: int) -> Iterator[tuple[int, str, bool, tuple[Node, ...], tuple[str, str | None]]]:
         negated = self.word(at) in _NEGATIONS
@@ -94,7 +94,7 @@ class Boolean(Reader):
         elif word == "DISTINCT" and self.has(at + negated + 1, "FROM"):
             for end, other in self.value(at + negated + 2):
                 yield end, word, negated, (other,), ("", None)
-        self.missed(at + negated)
+        self.record_mismatch(at + negated)
 
     def _between(self, at: int) -> Found[tuple[Node, ...]]:
         for middle, low in self.value(at):
@@ -151,6 +151,6 @@ class Boolean(Reader):
             end += 1
             ends.append(end)
         if not ends:
-            self.missed(at)
+            self.record_mismatch(at)
         for last in reversed(ends):
             yield last, "".join(str(token.value) for token in self.tokens[at:last] if token.kind is Kind.TEXT)

@@ -44,10 +44,10 @@ class Intervals(Reader):
         elif token.kind is Kind.NUMBER and not token.suffix and "e" not in str(token.value).lower():
             amount = str(token.value)
         else:
-            self.missed(at)
+            self.record_mismatch(at)
             return None
         if self.word(end) not in _UNITS:
-            self.missed(end)
+            self.record_mismatch(end)
             return None
         if sign == "-":
             amount = amount[1:] if amount.startswith("-") else "-" + amount

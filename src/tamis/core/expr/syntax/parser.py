@@ -52,7 +52,7 @@ def _whole(text: str, rule: Callable[[Parser, int], Found[T]]) -> T:
         for end, found in rule(parser, 0):
             if parser.tokens[end].kind is Kind.END:
                 return found
-            parser.missed(end)
+            parser.record_mismatch(end)
     except RecursionError:
         raise SyntaxProblem("It is nested too deeply") from None
     raise _unread(parser)

@@ -34,7 +34,7 @@ class Primary(Calls, Forms, Intervals):
 
     def primaries(self, at: int) -> Found[Node]:
         rules = self._rules(at)
-        self.missed(at)
+        self.record_mismatch(at)
         return chain.from_iterable(rule(at) for rule in rules)
 
     def _rules(self, at: int) -> tuple[Rule, ...]:

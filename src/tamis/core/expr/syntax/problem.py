@@ -10,7 +10,7 @@ class SyntaxProblem(Exception):
         super().__init__(why)
         self.why, self.at = why, at
 
-    def said(self, text: str) -> str:
+    def message_for(self, text: str) -> str:
         """Return the reason with its column, and its line if ``text`` has several, both from 1."""
         if self.at is None:
             return self.why

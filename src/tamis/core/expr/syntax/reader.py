@@ -82,11 +82,11 @@ class Reader:
         """Return whether these words follow one another from ``at``."""
         for offset, word in enumerate(words):
             if self.tokens[at + offset].word != word:
-                self.missed(at + offset)
+                self.record_mismatch(at + offset)
                 return False
         return True
 
-    def missed(self, at: int) -> None:
+    def record_mismatch(self, at: int) -> None:
         """Record that the token is not the expected one."""
         self.furthest = max(self.furthest, at)
 
@@ -94,7 +94,7 @@ class Reader:
         """Return whether the token can be a name."""
         if self.tokens[at].kind in NAMES:
             return True
-        self.missed(at)
+        self.record_mismatch(at)
         return False
 
     def name(self, at: int) -> str:

@@ -101,7 +101,7 @@ class Types(Reader):
     def _interval_of(self, at: int) -> Found[Type]:
         first = self.word(at + 1)
         if first not in _SPANS:
-            self.missed(at + 1)
+            self.record_mismatch(at + 1)
             return
         if self.word(at + 2) == "TO" and self.word(at + 3) in _SPANS[first]:
             yield at + 4, Type(*self.span(at, at + 4), "INTERVAL", words=(first, self.word(at + 3)))
@@ -122,7 +122,7 @@ class Types(Reader):
         if token.kind is Kind.NUMBER and not token.suffix and str(token.value).isdecimal():
             yield at + 1, int(str(token.value))
         else:
-            self.missed(at)
+            self.record_mismatch(at)
 
     def _words(self, name: str, at: int) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Yield the words that belong to a type: its collation or its time zone."""

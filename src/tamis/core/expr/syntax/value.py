@@ -82,7 +82,7 @@ class Value(Reader):
         word = self.word(end)
         level = -1 if word == "|" and self.word(end + 1) in _PIPES else _LEVELS.get(word, -1)
         if level < max(floor, 1):
-            self.missed(end)
+            self.record_mismatch(end)
             return None
         rights = self.value(end + 1, level + 1)
         return ((e, Binary(*self.span(at, e), word, left, right)) for e, right in rights)
@@ -90,7 +90,7 @@ class Value(Reader):
     def _suffixed(self, at: int, end: int, node: Node) -> Found[Node] | None:
         word = self.word(end)
         if word not in _SUFFIXES:
-            self.missed(end)
+            self.record_mismatch(end)
             return None
         rule = {"COLLATE": self._collated, "::": self._cast, ":": self._path, "[": self._subscript, ".": self._dot}[
             word

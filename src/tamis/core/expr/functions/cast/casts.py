@@ -192,8 +192,8 @@ def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
     if isinstance(call_.type, Decimal) and call_.args[0].type in FLOATS:
         return (
             alike
-            & java_doubles.alike(stored_numbers(bounds[0][0]), call_.type.scale)
-            & java_doubles.alike(stored_numbers(bounds[0][1]), call_.type.scale)
+            & java_doubles.has_stable_text(stored_numbers(bounds[0][0]), call_.type.scale)
+            & java_doubles.has_stable_text(stored_numbers(bounds[0][1]), call_.type.scale)
         )
     if call_.type != TIMESTAMP or not is_text(call_.args[0].type):
         return alike
