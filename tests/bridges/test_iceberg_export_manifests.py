@@ -18,7 +18,7 @@ import pytest
 import tamis
 from tamis.bridges.export import iceberg_manifests
 from tamis.bridges.export.iceberg_avro import avro_rows
-from tamis.bridges.export.iceberg_bounds import serialized
+from tamis.bridges.export.iceberg_bounds import serialize_values
 from tamis.core.types import BOOLEAN, BYTE, DATE, DOUBLE, LONG, STRING, DataType
 from tamis.core.types import Decimal as DecimalType
 from tamis.storage.object_store import open_store
@@ -103,7 +103,7 @@ def test_metrics_are_those_of_the_files(tmp_path: Path) -> None:
 def test_bounds_are_serialized_as_the_format_says(value: Any, kind: DataType, data: bytes) -> None:
     arrow = tamis.core.types.arrow.to_arrow_type(kind)
     values = pa.array([None, value], pa.int32()).cast(arrow) if kind == DATE else pa.array([None, value], arrow)
-    assert serialized(values, kind) == [None, data]
+    assert serialize_values(values, kind) == [None, data]
 
 
 def test_version_3_numbers_rows(tmp_path: Path) -> None:

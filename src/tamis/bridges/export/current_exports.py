@@ -34,7 +34,7 @@ def export_noting_failure(store: Store, snapshot: Snapshot, name: str) -> None:
     try:
         export_table(store.with_new_counters(), snapshot, name)
     except Exception as error:  # noqa: BLE001  # the commit stands, whatever an export meets
-        _note(store, name, snapshot.version, error)
+        _write_note(store, name, snapshot.version, error)
 
 
 def exported_formats(store: Store) -> tuple[str, ...]:
@@ -71,20 +71,20 @@ def _row(store: Store, snapshot: Snapshot, name: str) -> dict[str, object]:
         problem = str(error)
     behind = max(0, snapshot.version - (-1 if version is None else version))
     if problem is None and behind:
-        problem = _noted(store, name)
+        problem = _read_note(store, name)
     return {"format": name, "version": version, "behind": behind, "problem": problem}
 
 
 def _iceberg_problem(store: Store, state: iceberg_metadata.IcebergState) -> str | None:
     """Return what keeps readers of Iceberg from what ``state`` says, or None."""
-    if state.location != iceberg_metadata.location_now(store, state):
+    if state.location != iceberg_metadata.current_location(store, state):
         return f"[EXPORT_LOCATION] Files are named below {state.location}. If the table has moved, export again."
-    if iceberg_metadata.hinted(store) != state.number:
+    if iceberg_metadata.read_hint(store) != state.number:
         return f"[EXPORT_HINT] {iceberg_metadata.HINT} does not name the newest metadata file. Export again."
     return None
 
 
-def _note(store: Store, name: str, version: int, error: Exception) -> None:
+def _write_note(store: Store, name: str, version: int, error: Exception) -> None:
     message = str(error) if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
     try:
         store.put(_note_path(name), json.dumps({"version": version, "problem": message}).encode())
@@ -92,7 +92,7 @@ def _note(store: Store, name: str, version: int, error: Exception) -> None:
         return
 
 
-def _noted(store: Store, name: str) -> str | None:
+def _read_note(store: Store, name: str) -> str | None:
     try:
         found = json.loads(store.get(_note_path(name)))["problem"]
     except (NotFound, ValueError, KeyError, TypeError):

@@ -23,7 +23,7 @@ else:
     current_exports = lazy_module("tamis.bridges.export.current_exports")
 
 
-def keep_current(store: Store, commit: Commit) -> None:
+def export_kept_formats(store: Store, commit: Commit) -> None:
     """Export the version that ``commit`` made in the formats that the table names; note failures."""
     try:
         snapshot = Snapshot.at(store.with_new_counters(), commit)
@@ -36,4 +36,4 @@ def keep_current(store: Store, commit: Commit) -> None:
         current_exports.export_noting_failure(store, snapshot, name)
 
 
-watch_commits(keep_current)
+watch_commits(export_kept_formats)

@@ -50,7 +50,7 @@ def parts_of(snapshot: Snapshot, segments: Collection[str] | None = None, ids: C
 def part_change(old: Snapshot, new: Snapshot) -> PartChange:
     """Return how the parts of ``new`` differ from those of the earlier version ``old``; reads no other segment."""
     commits = read_commits(new.store, range(old.version + 1, new.version + 1), new.commit.table_id)
-    segments = _touched(old, commits)
+    segments = _changed_segments(old, commits)
     before, after = parts_of(old, segments), parts_of(new, segments, exported_columns(new))
     stays = _same(after, before)
     return PartChange(
@@ -69,7 +69,7 @@ def all_added(snapshot: Snapshot) -> PartChange:
     return PartChange(nothing, parts, nothing, parts, True, True)
 
 
-def _touched(old: Snapshot, commits: list[Commit]) -> frozenset[str] | None:
+def _changed_segments(old: Snapshot, commits: list[Commit]) -> frozenset[str] | None:
     found: set[str] = set()
     for commit in commits:
         if commit.remove_all:

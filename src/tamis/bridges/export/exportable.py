@@ -82,7 +82,7 @@ def check_exportable(snapshot: Snapshot, target: Target, added: pa.Table) -> tup
     return schema, live
 
 
-def left_out(snapshot: Snapshot) -> tuple[str, ...]:
+def export_notes(snapshot: Snapshot) -> tuple[str, ...]:
     """Return notes about what readers and writers of an exported table may miss: the table, constraints, how columns
     get their values."""
     url = snapshot.store.url

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tamis.bridges.export.delta_export import export_delta
 from tamis.bridges.export.export_property import FORMATS
 from tamis.bridges.export.export_result import Exported
-from tamis.bridges.export.exportable import left_out
+from tamis.bridges.export.exportable import export_notes
 from tamis.bridges.export.iceberg_export import export_iceberg
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
@@ -31,7 +31,7 @@ def export_table(
         if by_id:
             raise _no_option(chosen, "by_id")
         done = export_iceberg(store, snapshot, format_version=format_version)
-    return replace(done, notes=(*left_out(snapshot), *done.notes))
+    return replace(done, notes=(*export_notes(snapshot), *done.notes))
 
 
 def _no_option(chosen: str, name: str) -> InvalidInput:

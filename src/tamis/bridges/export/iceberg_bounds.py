@@ -49,12 +49,12 @@ def metrics_of(parts: pa.Table, schema: Schema) -> dict[str, list[Pairs]]:
             some = pc.less(nans, decoder.rows())
             found["nan_value_counts"].append((field.id, pc.if_else(some, nans, None).to_pylist()))
             hi = pc.if_else(pc.fill_null(pc.equal(nans, 0), False), hi, pa.scalar(None, hi.type))
-        found["lower_bounds"].append((field.id, serialized(bounds.lo, field.type)))
-        found["upper_bounds"].append((field.id, serialized(hi, field.type)))
+        found["lower_bounds"].append((field.id, serialize_values(bounds.lo, field.type)))
+        found["upper_bounds"].append((field.id, serialize_values(hi, field.type)))
     return {name: _by_part(columns, len(parts)) for name, columns in found.items()}
 
 
-def serialized(values: pa.Array, data_type: DataType) -> list[bytes | None]:
+def serialize_values(values: pa.Array, data_type: DataType) -> list[bytes | None]:
     """Return values in Iceberg's binary form of single values."""
     if isinstance(data_type, Decimal):
         exact = Context(prec=40)

@@ -69,7 +69,7 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
     state = files.read_state(store, snapshot.head.table_id)
     if state is not None:
         check_history(snapshot, state.table_version, state.operation_id, files.FOLDER)
-    number, root = 0 if state is None else state.number, files.location_now(store, state)
+    number, root = 0 if state is None else state.number, files.current_location(store, state)
     wanted = _format(snapshot, state, format_version)
     oldest = oldest_readable(store, snapshot.head.table_id)
     if (
@@ -80,7 +80,7 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
         and state.is_ordered
         and all(s["snapshot-id"] > oldest for s in state.metadata["snapshots"])
     ):
-        if files.hinted(store) != number:  # its writer died before, or could not write it
+        if files.read_hint(store) != number:  # its writer died before, or could not write it
             files.write_hint(store, number)
         return Exported("iceberg", state.table_version, number, False)
     exported = -1 if state is None else state.table_version
@@ -89,7 +89,7 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
         if newest.version < exported:
             raise lost_history(newest, exported, files.FOLDER)
         return _attempt(store, newest, format_version)
-    line = _Line(store, root, wanted, list(_usable(state, root, wanted)))
+    line = _Line(store, root, wanted, list(_resumable_snapshots(state, root, wanted)))
     first = _first_version(store, snapshot, state, line)
     for version in range(first, snapshot.version):
         try:
@@ -118,7 +118,7 @@ def _format(snapshot: Snapshot, state: files.IcebergState | None, given: int | N
     return found
 
 
-def _usable(state: files.IcebergState | None, root: str, wanted: int) -> Sequence[dict[str, Any]]:
+def _resumable_snapshots(state: files.IcebergState | None, root: str, wanted: int) -> Sequence[dict[str, Any]]:
     """Return the snapshots to go on from.
 
     None where the table has moved, or is of another format version now, or where the snapshots are not in order.
@@ -197,23 +197,23 @@ class _Line:
         out: list[Manifest] = []
         if self.last is None or change.whole:
             for span in spans_of(snapshot):
-                out += [*writer.data(span), *writer.deletes(span, (), ())]
-            return [*out, *writer.gone(_lost(change))]
-        files_, vectors = _moved(self.last, snapshot, change)
+                out += [*writer.write_data(span), *writer.write_deletes(span, (), ())]
+            return [*out, *writer.write_removed(_lost_files(change))]
+        files_, vectors = _changed_places(self.last, snapshot, change)
         for span in sorted({m.span for m in self.manifests if m.kind != "gone"}):
             mine = [m for m in self.manifests if m.span == span and m.kind != "gone"]
-            data = writer.data(span) if holds_any(span, files_) else [m for m in mine if m.kind == "data"]
+            data = writer.write_data(span) if holds_any(span, files_) else [m for m in mine if m.kind == "data"]
             deletes = [m for m in mine if m.kind == "deletes"]
             if holds_any(span, vectors):
                 urls = {f"{self.root}/{path}" for path in _without(change.after, change.added)["path"].to_pylist()}
                 others = writer.parts(span)["path"].to_pylist()
                 touched = {f"{self.root}/{path}" for path in change.after["path"].to_pylist()}
                 kept = urls | {url for path in others if (url := f"{self.root}/{path}") not in touched}
-                deletes = writer.deletes(span, deletes, kept)
+                deletes = writer.write_deletes(span, deletes, kept)
             out += [*data, *deletes]
         for span in spans_of(snapshot, self.last.version):
-            out += [*writer.data(span), *writer.deletes(span, (), ())]
-        return [*out, *writer.gone(_lost(change))]
+            out += [*writer.write_data(span), *writer.write_deletes(span, (), ())]
+        return [*out, *writer.write_removed(_lost_files(change))]
 
     def _merged(self, writer: Manifests, manifests: list[Manifest]) -> list[Manifest]:
         """Merge the young manifests where there are many."""
@@ -222,8 +222,8 @@ class _Line:
             return manifests
         old = [m for m in manifests if m.kind != "gone" and m.span.first >= span.first]
         kept = {f"{self.root}/{path}" for path in writer.parts(span)["path"].to_pylist()}
-        deletes = writer.deletes(span, [m for m in old if m.kind == "deletes"], kept)
-        return [*(m for m in manifests if m not in old), *writer.data(span), *deletes]
+        deletes = writer.write_deletes(span, [m for m in old if m.kind == "deletes"], kept)
+        return [*(m for m in manifests if m not in old), *writer.write_data(span), *deletes]
 
     def _snapshot(self, snapshot: Snapshot, schema: Schema, change: PartChange) -> dict[str, Any]:
         """Write the list of manifests, and return the snapshot that names it."""
@@ -238,8 +238,8 @@ class _Line:
         self.store.put(path, list_bytes([m.row for m in self.manifests], self.format_version, metadata))
         summary = {
             "operation": _operation(change),
-            "added-data-files": str(len(_won(change))),
-            "deleted-data-files": str(len(_lost(change))),
+            "added-data-files": str(len(_new_files(change))),
+            "deleted-data-files": str(len(_lost_files(change))),
             "total-data-files": str(sum(m.entries for m in self.manifests if m.kind == "data")),
             "tamis.version": str(snapshot.version),
             "tamis.operation": snapshot.commit.operation.name,
@@ -265,18 +265,18 @@ def _operation(change: PartChange) -> str:
     """Return Iceberg's name of a change."""
     if not change.data_change:
         return "replace"
-    lost, won = len(_lost(change)), len(_won(change))
+    lost, won = len(_lost_files(change)), len(_new_files(change))
     if not lost and len(change.removed) == 0:
         return "append"
     return "overwrite" if won else "delete"
 
 
-def _lost(change: PartChange) -> pa.Table:
+def _lost_files(change: PartChange) -> pa.Table:
     """Return the removed parts whose files the new version does not have."""
     return _without(change.removed, change.added)
 
 
-def _won(change: PartChange) -> pa.Table:
+def _new_files(change: PartChange) -> pa.Table:
     return _without(change.added, change.removed)
 
 
@@ -285,7 +285,7 @@ def _without(parts: pa.Table, others: pa.Table) -> pa.Table:
     return parts.filter(pa.array([path not in gone for path in parts["path"].to_pylist()], pa.bool_()))
 
 
-def _moved(old: Snapshot, new: Snapshot, change: PartChange) -> tuple[Places, Places]:
+def _changed_places(old: Snapshot, new: Snapshot, change: PartChange) -> tuple[Places, Places]:
     """Return the places (version, ordinal) of parts that came or went, and of those whose deleted rows changed too."""
 
     def places(snapshot: Snapshot, parts: pa.Table) -> dict[tuple[int, int], tuple[str, bytes | None]]:

@@ -132,12 +132,12 @@ class Manifests:
             return found
         return found.filter(pa.array(found["part"].to_numpy() // MOST_ENTRIES == span.block))
 
-    def data(self, span: Span) -> list[Manifest]:
+    def write_data(self, span: Span) -> list[Manifest]:
         """Write the manifest of the data files of a span; none without parts."""
         parts = self.parts(span)
         return [self._written(span, "data", self._data_entries(parts))] if len(parts) else []
 
-    def deletes(self, span: Span, old: Iterable[Manifest], unchanged: Collection[str]) -> list[Manifest]:
+    def write_deletes(self, span: Span, old: Iterable[Manifest], unchanged: Collection[str]) -> list[Manifest]:
         """Write the manifest of the deleted rows of a span; none if no row is deleted.
 
         Files that ``old`` manifests have for parts with ``unchanged`` URLs are taken over.
@@ -163,7 +163,7 @@ class Manifests:
             entries.append(_entry(status, number, file))
         return [self._written(span, "deletes", entries)]
 
-    def gone(self, removed: pa.Table) -> list[Manifest]:
+    def write_removed(self, removed: pa.Table) -> list[Manifest]:
         """Write the manifest that says which files this version removed."""
         if not len(removed):
             return []

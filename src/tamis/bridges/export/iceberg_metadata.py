@@ -69,7 +69,7 @@ def location_of(store: Store) -> str:
     return f"file://{store.url}" if store.location.scheme == "file" else store.url
 
 
-def location_now(store: Store, state: IcebergState | None) -> str:
+def current_location(store: Store, state: IcebergState | None) -> str:
     """Return the URL under which an export names the table's files.
 
     It stays as it was where it leads to the same folder, as through a symbolic link: the users of two paths would
@@ -134,7 +134,7 @@ def write_hint(store: Store, number: int) -> None:
         store.put(HINT, str(number).encode())
 
 
-def hinted(store: Store) -> int | None:
+def read_hint(store: Store) -> int | None:
     """Return the number of the metadata file that the hint names; None without a usable hint."""
     try:
         return int(store.get(HINT))
