@@ -155,7 +155,7 @@ def _from_log(store: Store, source: str, given: dict[str, Any], *, follow: bool)
             )
         return None
     if "timestamp" in given:
-        given["timestamp"] = scan_request.point(None, given["timestamp"])["timestamp_micros"]
+        given["timestamp"] = scan_request.load_arguments(None, given["timestamp"])["timestamp_micros"]
     return read_log_source(kind, place, storage, given, follow=follow)
 
 

@@ -39,7 +39,7 @@ _MATCH, _SKIP = 0, 1
 """How ``is_in`` treats NULL: as a value like others, or as one that is in no set."""
 
 
-def decoded(expression: pc.Expression) -> Node:
+def decode_expression(expression: pc.Expression) -> Node:
     """Return the tree of ``expression``; ``other`` if pyarrow cannot serialize it."""
     try:
         file = pa.ipc.open_file(expression.__reduce__()[1][0])

@@ -13,7 +13,7 @@ from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
-from tamis.table.scan_request import RowFilter, checked_flag, meant_values, parse_texts, plain_filter
+from tamis.table.scan_request import RowFilter, checked_flag, parse_texts, plain_filter, resolve_values
 
 
 class ChangeVerbs:
@@ -79,7 +79,7 @@ class ChangeVerbs:
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
             conjuncts = () if row_filter is None else self.bind_filter(snapshot, row_filter, options)
-            meant = meant_values(snapshot, self._schema, texts, options)
+            meant = resolve_values(snapshot, self._schema, texts, options)
             return operations.update(self._store, snapshot, meant, conjuncts, options, progress)
 
         return self._change(run)

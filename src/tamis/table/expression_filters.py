@@ -123,8 +123,8 @@ def _is_polars(row_filter: object) -> bool:
 def _tree(row_filter: Any) -> tuple[Node, bool]:
     """Return the tree of an expression, and whether NaN is greater than all numbers in its library."""
     if isinstance(row_filter, pc.Expression):
-        return arrow_expressions.decoded(row_filter), False
-    return polars_expressions.decoded(row_filter), True
+        return arrow_expressions.decode_expression(row_filter), False
+    return polars_expressions.decode_expression(row_filter), True
 
 
 class _Translation:

@@ -30,10 +30,10 @@ def parse_keys(keys: Mapping[str, Any] | None, schema: Schema) -> tuple[Expr, ..
         return ()
     if not isinstance(keys, Mapping):
         raise _bad("keys", f"keys are {type(keys).__name__}, not values by column")
-    return tuple(_among(schema, name, given) for name, given in keys.items())
+    return tuple(_key_conjunct(schema, name, given) for name, given in keys.items())
 
 
-def _among(schema: Schema, name: str, given: Any) -> Expr:
+def _key_conjunct(schema: Schema, name: str, given: Any) -> Expr:
     path = find_fields(schema, name)
     column = column_by_ids(schema, tuple(f.id for f in path))
     made = make_call("in", column, Literals(column.type, _values(given, path[-1], name)))
@@ -50,7 +50,7 @@ def _values(given: Any, field: Field, name: str) -> pa.Array:
     array, kind = _array(given, name), without_lengths(field.type)
     try:
         array = to_plain(array).unique().drop_null()
-        found = fit_array(_held(array, kind), Field(field.name, kind, id=field.id), name).drop_null()
+        found = fit_array(_representable_values(array, kind), Field(field.name, kind, id=field.id), name).drop_null()
         length = char_length(field.type)
         return found if length is None else _padded_keys(found, length)
     except (TamisError, pa.ArrowException):
@@ -65,7 +65,7 @@ def _padded_keys(keys: pa.Array, length: int) -> pa.Array:
     return pa.concat_arrays([padded, keys.filter(pc.greater(spark_lengths(keys), length))]).unique()
 
 
-def _held(array: pa.Array, column: DataType) -> pa.Array:
+def _representable_values(array: pa.Array, column: DataType) -> pa.Array:
     """Return the values that ``column`` can hold exactly.
 
     Returns values of an unrelated kind unchanged; the caller rejects them.

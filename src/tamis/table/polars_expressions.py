@@ -39,7 +39,7 @@ _WHOLE = {"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt6
 _WORDS = {"String": "string", "Boolean": "boolean", "Date": "date", "Float64": "double"}
 
 
-def decoded(expression: Any) -> Node:
+def decode_expression(expression: Any) -> Node:
     """Return the tree of ``expression``; ``other`` if Polars cannot serialize it."""
     try:
         text = expression.meta.serialize(format="json")

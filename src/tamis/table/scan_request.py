@@ -182,7 +182,7 @@ def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Optio
     }
 
 
-def meant_values(
+def resolve_values(
     snapshot: Snapshot, schema: Schema | None, texts: Mapping[str, str], options: Options
 ) -> dict[str, Expr]:
     """Resolve the expressions under the reader's ``schema``, keyed by the columns' names in ``snapshot``.
@@ -221,7 +221,7 @@ def _bad_filter(what: str) -> InvalidInput:
     )
 
 
-def point(version: Any, timestamp: Any) -> dict[str, int]:
+def load_arguments(version: Any, timestamp: Any) -> dict[str, int]:
     """Return the ``commit_log.load`` arguments for a version or a time.
 
     Raises ``InvalidInput`` if both are given, or one is invalid.

@@ -89,14 +89,14 @@ class SchemaVerbs:
         def plan(head: Head) -> Head:
             return (
                 head
-                if _known(head, expected_schema_id, asked) is not None
-                else _next(head, expected_schema_id, asked, new_schema)
+                if _known_schema_id(head, expected_schema_id, asked) is not None
+                else _next_head(head, expected_schema_id, asked, new_schema)
             )
 
         if checked_flag("dry_run", dry_run):
             return evolve.describe_outcome(snapshot.head, plan(snapshot.head))
         after = evolve.commit_schema(self._store, snapshot, plan, operation_id=new_id())
-        known = _known(after.head, expected_schema_id, asked)
+        known = _known_schema_id(after.head, expected_schema_id, asked)
         if known is None or known == len(after.head.schemas) - 1:
             self._adopt(after)
         return len(after.head.schemas) - 1 if known is None else known
@@ -115,7 +115,7 @@ class SchemaVerbs:
 
         def check(current: Schema) -> None:
             held = self._schema
-            if held is not None and not agree(held, current, [f.name for f in held]):
+            if held is not None and not same_columns(held, current, [f.name for f in held]):
                 raise self._schema_changed("columns were renamed or dropped", current)
 
         snapshot = self._newest()
@@ -130,11 +130,11 @@ class SchemaVerbs:
         """
         latest = self._newest()
         held, current = self._schema, latest.schema
-        if held is None or current is None or agree(held, current, names) or held.schema_id == current.schema_id:
+        if held is None or current is None or same_columns(held, current, names) or held.schema_id == current.schema_id:
             return latest
         return self._held
 
-    def _under_held(self, rows: pa.RecordBatchReader, head: Head) -> pa.RecordBatchReader:
+    def _adapt_to_current(self, rows: pa.RecordBatchReader, head: Head) -> pa.RecordBatchReader:
         """Return ``rows`` under the table's current schema.
 
         They are read by the schema that this object holds if one of their names has since changed meaning or
@@ -142,7 +142,7 @@ class SchemaVerbs:
         """
         held, current = self._schema, head.schema
         assert current is not None
-        if held is None or agree(held, current, rows.schema.names):
+        if held is None or same_columns(held, current, rows.schema.names):
             return rows
         why = rows_fit(held, current)
         if why is not None:
@@ -198,7 +198,7 @@ def check_names(snapshot: Snapshot, held: Schema | None) -> None:
     if held is None or current is None or held.fields == current.fields:
         return
     fence_reader(current, snapshot.head.dropped, held)
-    if not agree(held, current, list(held.names)):
+    if not same_columns(held, current, list(held.names)):
         raise SchemaMismatch(
             "Columns were renamed since the table was opened.",
             code="SCHEMA_CHANGED",
@@ -209,20 +209,20 @@ def check_names(snapshot: Snapshot, held: Schema | None) -> None:
         )
 
 
-def agree(held: Schema, current: Schema, names: list[str]) -> bool:
+def same_columns(held: Schema, current: Schema, names: list[str]) -> bool:
     """Test whether those ``names`` that ``held`` has refer to the same columns in both, at every depth."""
     if held.fields == current.fields:
         return True
     now = {f.name.lower(): f for f in current}
     wanted = {name.lower() for name in names}
-    return all(_agree(f, now.get(f.name.lower())) for f in held if f.name.lower() in wanted)
+    return all(_same_column(f, now.get(f.name.lower())) for f in held if f.name.lower() in wanted)
 
 
-def _agree(held: Field, now: Field | None) -> bool:
+def _same_column(held: Field, now: Field | None) -> bool:
     if now is None or held.id != now.id:
         return False
     below = {f.name.lower(): f for f in now.type.children}
-    return all(_agree(f, below.get(f.name.lower())) for f in held.type.children)
+    return all(_same_column(f, below.get(f.name.lower())) for f in held.type.children)
 
 
 def _check_definitions(current: Schema | None, asked: Schema) -> None:
@@ -235,13 +235,13 @@ def _check_definitions(current: Schema | None, asked: Schema) -> None:
             raise added_column(field)
 
 
-def _known(head: Head, expected: int | None, asked: Schema) -> int | None:
+def _known_schema_id(head: Head, expected: int | None, asked: Schema) -> int | None:
     """Return the id of ``asked`` if it is the expected schema or a later one of the table, else None."""
     since = head.schemas[0 if expected is None else max(expected, 0) :]
     return next((s.schema_id for s in reversed(since) if is_identical(asked, s)), None)
 
 
-def _next(head: Head, expected: int | None, asked: Schema, given: pa.Schema) -> Head:
+def _next_head(head: Head, expected: int | None, asked: Schema, given: pa.Schema) -> Head:
     current = head.schema
     current_id = None if current is None else current.schema_id
     if current_id != expected:
@@ -261,4 +261,4 @@ def _next(head: Head, expected: int | None, asked: Schema, given: pa.Schema) -> 
     return next_schema(head, new)
 
 
-__all__ = ["SchemaVerbs", "agree", "logical_schema"]
+__all__ = ["SchemaVerbs", "logical_schema", "same_columns"]

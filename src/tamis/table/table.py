@@ -89,7 +89,7 @@ def open(  # noqa: A001  # the public name
     Always reads current metadata, bypassing this process's caches.
     Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``), ``CorruptData``.
     """
-    at = scan_request.point(version, timestamp)
+    at = scan_request.load_arguments(version, timestamp)
     store = open_store(scan_request.checked_path(path), dict(mapping_items(storage_options or {}, "storage_options")))
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
@@ -261,7 +261,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         has diverged from what this object's schema can read of the filter; reading raises it for the selected fields.
         """
         start = world().monotonic()
-        at = scan_request.point(version, timestamp)
+        at = scan_request.load_arguments(version, timestamp)
         snapshot, schema, cost = self._at(at)
         seconds = world().monotonic() - start
         chosen = Options.resolve(options, None, snapshot.head.properties)
@@ -321,7 +321,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         self._snapshot = snapshot
         return snapshot
 
-    def _settled(self) -> Snapshot:
+    def _latest_with_names(self) -> Snapshot:
         """Load the newest version for a row change that names columns.
 
         Raises ``SchemaFenced``, or ``SchemaMismatch`` if a name now refers to another column.
@@ -348,7 +348,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         check_writable(snapshot.head, self.path)
         head = snapshot.head if snapshot.head.schema else with_schema(snapshot.head, rows.schema)
         if snapshot.head.schema:
-            rows = self._under_held(rows, head)
+            rows = self._adapt_to_current(rows, head)
         self._snapshot, result = run(snapshot, head, rows)
         self._schema = self._schema or self._snapshot.head.schema
         return result
@@ -366,13 +366,15 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         self._writable()
         check_writable(self._latest().head, self.path)
         options = self._options(self._latest().head)
-        self._snapshot, result = operations.merge_rows(self._store, self._settled, rows, on, clauses, options, **more)
+        self._snapshot, result = operations.merge_rows(
+            self._store, self._latest_with_names, rows, on, clauses, options, **more
+        )
         return result
 
     def _by_spark(self, verb: str, data: Any, **arguments: Any) -> Result:
         self._writable()
         if verb not in {"append", "overwrite"}:
-            arguments["latest"] = self._settled
+            arguments["latest"] = self._latest_with_names
         result = spark_dispatch.run_on_spark(verb, self, data, **arguments)
         self.refresh() if self._schema is None else self._latest()
         return result

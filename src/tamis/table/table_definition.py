@@ -104,7 +104,7 @@ def checked_schema(schema: pa.Schema, *, keep_ids: bool = False) -> Schema:
             name="schema",
             remedy="Use pyarrow.schema([...]).",
         )
-    _distinct(list(schema))
+    _check_names(list(schema))
     fields = []
     for f in schema:
         try:
@@ -126,7 +126,7 @@ def checked_schema(schema: pa.Schema, *, keep_ids: bool = False) -> Schema:
 
 def checked_columns(schema: Schema) -> Schema:
     """Return ``schema``; raise ``InvalidInput`` for a duplicate name or an unsupported type at any depth."""
-    _distinct(schema.fields)
+    _check_names(schema.fields)
     for f in schema:
         checked_field(f)
     return schema
@@ -134,11 +134,11 @@ def checked_columns(schema: Schema) -> Schema:
 
 def checked_field(field: Field) -> Field:
     """Return ``field``; raise ``InvalidInput`` for an unsupported type at any depth."""
-    _typed(field.type)
+    _check_type(field.type)
     return field
 
 
-def _distinct(fields: Sequence[pa.Field | Field]) -> None:
+def _check_names(fields: Sequence[pa.Field | Field]) -> None:
     """Raise ``InvalidInput`` for an empty name, or one that equals another ignoring case."""
     seen = set[str]()
     for f in fields:
@@ -182,7 +182,7 @@ def _pending(names: tuple[str, ...]) -> dict[str, str]:
     return {PENDING: json.dumps(names)} if names else {}
 
 
-def _typed(data_type: DataType) -> None:
+def _check_type(data_type: DataType) -> None:
     """Raise ``InvalidInput`` for a type that no column can have, at any depth.
 
     These are void (a column of it could never hold a value), and decimals, texts and map keys that Arrow
@@ -199,20 +199,20 @@ def _typed(data_type: DataType) -> None:
         raise _impossible(data_type, "the precision of a decimal is 1 to 38, its scale 0 to the precision")
     if isinstance(data_type, String) and data_type.kind != "string" and not data_type.length:
         raise _impossible(data_type, "it needs a length")
-    if isinstance(data_type, Map) and any(isinstance(inner, Map) for inner in _within(data_type.key.type)):
+    if isinstance(data_type, Map) and any(isinstance(inner, Map) for inner in _nested_types(data_type.key.type)):
         raise _impossible(data_type, "the key of a map can hold no map")
-    if isinstance(data_type, Map) and any(inner == VARIANT for inner in _within(data_type.key.type)):
+    if isinstance(data_type, Map) and any(inner == VARIANT for inner in _nested_types(data_type.key.type)):
         raise _impossible(data_type, "the key of a map can hold no variant, whose values have no order")
     if isinstance(data_type, Struct):
-        _distinct(data_type.fields)
+        _check_names(data_type.fields)
     for child in data_type.children:
-        _typed(child.type)
+        _check_type(child.type)
 
 
-def _within(data_type: DataType) -> Iterator[DataType]:
+def _nested_types(data_type: DataType) -> Iterator[DataType]:
     yield data_type
     for child in data_type.children:
-        yield from _within(child.type)
+        yield from _nested_types(child.type)
 
 
 def _impossible(data_type: DataType, why: str) -> InvalidInput:
