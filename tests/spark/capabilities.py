@@ -64,7 +64,7 @@ def needs_changes(spark: Any) -> None:
 
 def needs_state_options(spark: Any) -> None:
     """Skip where Spark does not tell the catalog the options of a table that is read."""
-    if not bridge_of(spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "loadTable", 3):
+    if not bridge_of(spark).has_method("org.apache.spark.sql.connector.catalog.TableCatalog", "loadTable", 3):
         pytest.skip(f"Spark {spark.version} does not tell a catalog the options of a table")
 
 
@@ -117,4 +117,4 @@ def needs_views(spark: Any) -> None:
 
 def measures_batches(spark: Any) -> bool:
     """Whether Spark computes the bytes of an Arrow batch after each row."""
-    return bool(bridge_of(spark).offers("org.apache.spark.sql.internal.SQLConf", "arrowMaxBytesPerOutputBatch", 0))
+    return bool(bridge_of(spark).has_method("org.apache.spark.sql.internal.SQLConf", "arrowMaxBytesPerOutputBatch", 0))

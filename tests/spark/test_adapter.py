@@ -116,8 +116,9 @@ def test_known_answers_are_not_asked_for(spark: Any) -> None:
     """Nor those of another object of the class, and the others are."""
     owner = bridge_of(spark)
     first, second = Counted(owner), Counted(owner)
-    made, key = owner.implement_knowing([CATALOG, NAMESPACES], first, given(owner, "name", "known", "hashCode", "7"))
-    other, _ = owner.implement_knowing([CATALOG, NAMESPACES], second, given(owner, "name", "other"))
+    answers = given(owner, "name", "known", "hashCode", "7")
+    made, key = owner.implement_with_answers([CATALOG, NAMESPACES], first, answers)
+    other, _ = owner.implement_with_answers([CATALOG, NAMESPACES], second, given(owner, "name", "other"))
     assert owner.target_of_key(key) is first
     assert owner.target(made) is first
     assert [made.name(), made.name(), made.hashCode(), first.calls] == ["known", "known", 7, 0]
@@ -130,7 +131,7 @@ def test_known_answers_are_not_asked_for(spark: Any) -> None:
 def test_known_answers_are_forgotten_where_they_no_longer_hold(spark: Any) -> None:
     """By all threads."""
     owner, target = bridge_of(spark), Forgetful(bridge_of(spark))
-    made, _ = owner.implement_knowing([CATALOG, NAMESPACES], target, given(owner, "name", "a"))
+    made, _ = owner.implement_with_answers([CATALOG, NAMESPACES], target, given(owner, "name", "a"))
     assert [made.name(), made.name(), target.calls] == ["a", "a", 0]
     with ThreadPoolExecutor(1) as pool:
         pool.submit(made.purgeTable, identifier(spark, "t")).result()

@@ -177,7 +177,7 @@ def test_spark_shows_what_creates_the_same_table(zoned: Any) -> None:
     ((text,),) = zoned.rows("SHOW CREATE TABLE lake.db.sorted")
     zoned.sql("DROP TABLE lake.db.sorted")
     zoned.sql(text.replace(f"{zoned.name}.", "lake."))
-    if bridge_of(zoned.spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "createTableLike", 3):
+    if bridge_of(zoned.spark).has_method("org.apache.spark.sql.connector.catalog.TableCatalog", "createTableLike", 3):
         zoned.sql("CREATE TABLE lake.db.alike LIKE lake.db.t")
     else:
         zoned.sql(text.replace(f"{zoned.name}.db.sorted", "lake.db.alike"))

@@ -106,7 +106,7 @@ class Java:
         self.offered = offered
         self.made: list[tuple[str, int]] = []
 
-    def offers(self, class_name: str, method: str, count: int) -> bool:
+    def has_method(self, class_name: str, method: str, count: int) -> bool:
         return (f"{class_name.rpartition('.')[2]}.{method}", count) in self.offered
 
     def new(self, name: str, *arguments: object) -> None:
@@ -194,12 +194,12 @@ def test_a_table_is_defined_by_a_table_info_or_by_its_parts() -> None:
 @pytest.mark.spark
 def test_methods_and_constructors_are_probed_by_their_parameters(spark: Any) -> None:
     owner = bridge_of(spark)
-    assert owner.offers("java.util.ArrayList", "add", 2)
-    assert owner.offers("java.util.ArrayList", "new", 1)
-    assert not owner.offers("java.util.ArrayList", "add", 3)
-    assert not owner.offers("java.util.ArrayList", "new", 2)
-    assert not owner.offers("java.util.ArrayList", "there is none", 0)
-    assert not owner.offers("org.apache.spark.NoSuchClass", "new", 0)
+    assert owner.has_method("java.util.ArrayList", "add", 2)
+    assert owner.has_method("java.util.ArrayList", "new", 1)
+    assert not owner.has_method("java.util.ArrayList", "add", 3)
+    assert not owner.has_method("java.util.ArrayList", "new", 2)
+    assert not owner.has_method("java.util.ArrayList", "there is none", 0)
+    assert not owner.has_method("org.apache.spark.NoSuchClass", "new", 0)
 
 
 NEWER_TEXTS = {

@@ -57,7 +57,7 @@ def test_a_compound_statement_begins_behind_comments(text: str, compound: bool) 
 @pytest.mark.spark
 def test_texts_are_split_as_spark_splits_them(spark: Any) -> None:
     java = bridge_of(spark)
-    name = next((name for name in NAMES if java.offers(STRINGS, name, 2)), None)
+    name = next((name for name in NAMES if java.has_method(STRINGS, name, 2)), None)
     if name is None:
         pytest.skip(f"Spark {spark.version} has no such function in StringUtils")
     split = getattr(java.cls(STRINGS), name)

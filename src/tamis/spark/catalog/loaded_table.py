@@ -90,7 +90,7 @@ class LoadedTable(Indexed):
         return self.names == (self.store.url,)
 
     def java(self, planning: Sequence[Any] | None = None) -> Any:
-        """A Java table. ``planning``, if any, is what ``Bridge.plan_with`` installs first."""
+        """A Java table. ``planning``, if any, is what ``Bridge.install_strategy`` installs first."""
         return self.bridge.implement([*INTERFACES, *self._evolving], self, self._alike, planning)
 
     @property
@@ -106,7 +106,7 @@ class LoadedTable(Indexed):
     def _evolving(self) -> list[str]:
         """Interfaces for schema evolution, if this Spark has them."""
         name = _CATALOG + "SupportsSchemaEvolution"
-        return [name] if self.bridge.has(name) else []
+        return [name] if self.bridge.is_java_class(name) else []
 
     @property
     def _keeps_ids(self) -> bool:

@@ -16,7 +16,7 @@ from tamis.storage.object_store import Store
 
 def watch_spark_caches(bridge: Bridge) -> None:
     """Invalidate Spark's caches after every commit of this process. Registers once per JVM."""
-    bridge.once("caches", "watcher", lambda: _watched(bridge))
+    bridge.make_once("caches", "watcher", lambda: _watched(bridge))
 
 
 def _watched(bridge: Bridge) -> bool:

@@ -29,6 +29,6 @@ def table_capabilities(bridge: Bridge, *, evolving: bool) -> list[Any]:
 
     ``evolving`` adds the one for WITH SCHEMA EVOLUTION. Spark 4.2 and older know nothing of merged scans.
     """
-    known = bridge.once("constants", _ENUM, lambda: {found.name(): found for found in bridge.cls(_ENUM).values()})
+    known = bridge.make_once("constants", _ENUM, lambda: {found.name(): found for found in bridge.cls(_ENUM).values()})
     optional = [MERGED_SCANS] if MERGED_SCANS in known else []
     return [known[name] for name in (*REQUIRED, *([EVOLVING] if evolving else []), *optional)]

@@ -14,8 +14,8 @@ text for an enum's constant (its name) or for columns (``wire_format.list_text``
   overloaded name.
 - ``java_constant = {"name": "", "toBatch": "filter"}``: methods without arguments whose answers Java caches.
   The value names the method, if any, after which the same thread calls again.
-- ``java_forgets = {"filter": ("reportDriverMetrics",)}``: answers given by ``implement_knowing`` that no longer hold
-  once a method was called.
+- ``java_forgets = {"filter": ("reportDriverMetrics",)}``: answers of ``implement_with_answers`` that no longer hold once
+  a method was called.
 - ``java_identity``: text that is equal to that of another target exactly if both are equal, or None. Java
   compares the texts, and asks ``__eq__`` only where one is None.
 - ``java_made``: methods of one argument that Java may answer by itself (``Handler.makers``), and else asks for.
@@ -93,20 +93,20 @@ class Bridge:
         """Make a Java object that implements ``interfaces`` (full names) by ``target``.
 
         The module docstring gives the rules. Targets with the same ``alike`` share cached answers. ``planning``, if
-        any, are the Java arguments of ``plan_with``, which the same call runs first.
+        any, are the Java arguments of ``install_strategy``, which the same call runs first.
         """
         if planning is None:
             return self.implement_with_key(interfaces, target, alike)[0]
-        return self._tools.planAndMake(*planning, *self._described(interfaces, target), alike)
+        return self._tools.planAndMake(*planning, *self._make_arguments(interfaces, target), alike)
 
     def implement_with_key(
         self, interfaces: Sequence[str], target: object, alike: str | None = None
     ) -> tuple[Any, str]:
         """Return what ``implement`` does, and the key by which Java knows ``target``."""
-        described = self._described(interfaces, target)
+        described = self._make_arguments(interfaces, target)
         return self._tools.make(*described, alike), described[3]
 
-    def implement_knowing(
+    def implement_with_answers(
         self, interfaces: Sequence[str], target: object, known: Known, part: Part | None = None
     ) -> tuple[Any, str]:
         """Return what ``implement_with_key`` does. Java has the answers that ``known`` makes, and asks for others only.
@@ -114,14 +114,14 @@ class Bridge:
         They are ``hashCode`` and answers of methods without arguments, until a method of ``java_forgets`` is called.
         ``part`` is one more, whose target has the hash of this one.
         """
-        described = self._described(interfaces, target)
+        described = self._make_arguments(interfaces, target)
         arguments = *described, *known
         if part is None:
             return self._tools.makeKnowing(*arguments), described[3]
         method, interface, inner = part
-        return self._tools.makeWithPart(*arguments, method, *self._described((interface,), inner)), described[3]
+        return self._tools.makeWithPart(*arguments, method, *self._make_arguments((interface,), inner)), described[3]
 
-    def _described(self, interfaces: Sequence[str], target: object) -> tuple[str, str, Callback, str, str | None]:
+    def _make_arguments(self, interfaces: Sequence[str], target: object) -> tuple[str, str, Callback, str, str | None]:
         """What ``Tools`` needs to make an object; the fourth item is a new key for ``target``."""
         key = f"t{next(self._keys)}"
         self._targets[key] = target
@@ -151,12 +151,12 @@ class Bridge:
                 self._classes[name] = found
         return found
 
-    def once(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
+    def make_once(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
         """The result of ``make``, called once per JVM. For a few names only, as nothing is dropped."""
         found = self._constants.get((kind, name))
         return found if found is not None else self._constants.setdefault((kind, name), make())
 
-    def has(self, name: str) -> bool:
+    def is_java_class(self, name: str) -> bool:
         """Whether this Spark release has the class."""
         if name not in self._has:
             self._has[name] = type(self.cls(name)).__name__ == "JavaClass"
@@ -167,15 +167,15 @@ class Bridge:
 
     def static(self, name: str, method: str) -> Any:
         """A static method, cached, since Py4J asks Java for each. See ``without_converters`` for its arguments."""
-        return self.once(name, method, lambda: call_directly(getattr(self.cls(name), method)))
+        return self.make_once(name, method, lambda: call_directly(getattr(self.cls(name), method)))
 
     def scala_object(self, name: str) -> Any:
         """The singleton of a Scala ``object``."""
-        return self.once("object", name, lambda: getattr(self.cls(name + "$"), "MODULE$"))
+        return self.make_once("object", name, lambda: getattr(self.cls(name + "$"), "MODULE$"))
 
     def enum(self, name: str, value: str) -> Any:
         """A constant of a Java enum, cached."""
-        return self.once(name, value, lambda: self.cls(name).valueOf(value))
+        return self.make_once(name, value, lambda: self.cls(name).valueOf(value))
 
     def array(self, element: str, items: Iterable[Any]) -> Any:
         """A Java array of objects; ``element`` is the full name of the element class.
@@ -213,7 +213,7 @@ class Bridge:
                 self._helpers[name] = without_converters(made)
             return self._helpers[name]
 
-    def plan_with(self, strategy: Any, rule: Any = None, more: Any = None) -> None:
+    def install_strategy(self, strategy: Any, rule: Any = None, more: Any = None) -> None:
         """Add ``strategy``, and ``rule`` if any, to the active session, once each.
 
         ``strategy`` is a Java object, or the name of the helper that makes it. ``more`` is a Java ``Runnable`` that
@@ -221,7 +221,7 @@ class Bridge:
         """
         if isinstance(strategy, str):
             name = strategy
-            strategy = self.once("strategy", name, lambda: self.helper(name).strategy())
+            strategy = self.make_once("strategy", name, lambda: self.helper(name).strategy())
         self._tools.planWith(strategy, rule, more)
 
     def identifier(self, given: Any) -> tuple[str, ...]:
@@ -247,7 +247,7 @@ class Bridge:
             return self.map(value)
         if isinstance(value, list | tuple | set | frozenset):
             nothing = self.static("java.util.Collections", "emptyList")
-            return self.list(value) if value else self.once("empty", "list", nothing)
+            return self.list(value) if value else self.make_once("empty", "list", nothing)
         return value
 
     def call(self, java_object: Any, method: str, *args: Any) -> Any:
@@ -277,7 +277,7 @@ class Bridge:
             return False
         return True
 
-    def offers(self, class_name: str, method: str, count: int) -> bool:
+    def has_method(self, class_name: str, method: str, count: int) -> bool:
         """Whether a class of this Spark has a public method (``new``: a constructor) with ``count`` parameters."""
         name = f"{class_name}.{method}/{count}"
         if name not in self._probed:

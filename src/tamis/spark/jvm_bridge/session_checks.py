@@ -8,7 +8,7 @@ from typing import Any
 from tamis.errors import InvalidInput
 
 OLDEST_SPARK, NEWEST_SPARK = (4, 0), (4, 3)
-"""The supported lines of Spark. What a line can do is probed in its classes (``Bridge.offers``), not concluded."""
+"""The supported lines of Spark. What a line can do is probed in its classes (``Bridge.has_method``), not concluded."""
 
 
 def is_connect(session_or_df: Any) -> bool:

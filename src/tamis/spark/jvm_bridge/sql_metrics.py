@@ -31,7 +31,7 @@ def metric_values(owner: Bridge, metrics: Iterable[Metric], values: Mapping[str,
 
 def _made(owner: Bridge, metrics: list[tuple[Metric, int]]) -> Any:
     text = words_text(word for metric, value in metrics for word in (*metric, str(value)))
-    return owner.once("metrics", "maker", lambda: _maker(owner))(text)
+    return owner.make_once("metrics", "maker", lambda: _maker(owner))(text)
 
 
 def define_metrics(owner: Bridge) -> None:

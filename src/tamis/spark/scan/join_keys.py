@@ -198,7 +198,7 @@ def plan_pushed(owner: Bridge) -> None:
             scans = owner.implement(_FUNCTION, RuntimeFilteredScans(owner))
             _planning[owner] = owner.helper("RuntimeFiltering").strategy(scans), rule
         if (planning := _planning[owner]) is not None:
-            owner.plan_with(*planning, pushed)
+            owner.install_strategy(*planning, pushed)
             return
     except Py4JError:
         _planning[owner] = None

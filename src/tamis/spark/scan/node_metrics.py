@@ -66,7 +66,7 @@ class NodeMetrics:
     def declared(self) -> Any:
         if self.streams:
             return declared_metrics(self._owner, ())
-        return self._owner.once("metrics", "scan", lambda: declared_metrics(self._owner, METRICS))
+        return self._owner.make_once("metrics", "scan", lambda: declared_metrics(self._owner, METRICS))
 
     def narrow(self, execution: str, report: Report) -> None:
         """Remember the report of the plan that an execution runs instead of the scan's own."""

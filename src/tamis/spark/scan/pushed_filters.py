@@ -25,7 +25,7 @@ def builder_wrapper(owner: Bridge) -> Any:
 
 def _any_builder_gets_filters(owner: Bridge) -> bool:
     """Have Spark push no filters into a builder that notes whether it is asked. Once per JVM."""
-    return bool(owner.once("probe", _PUSHING, lambda: _asked(owner)))
+    return bool(owner.make_once("probe", _PUSHING, lambda: _asked(owner)))
 
 
 def _asked(owner: Bridge) -> bool:

@@ -32,7 +32,7 @@ def python_reader(owner: Bridge, read: ReadFunction, required: Any) -> Any:
     assert context is not None
     command = CloudPickleSerializer().dumps((executor_function_by(owner, context, read), StructType()))
     factory = _PYTHON + "PythonPartitionReaderFactory"
-    nones = [owner.scala_object("scala.None")] * (2 if owner.offers(factory, "new", 5) else 1)
+    nones = [owner.scala_object("scala.None")] * (2 if owner.has_method(factory, "new", 5) else 1)
     return owner.new(factory, _python_source(owner, context), command, required, *nones)
 
 
@@ -40,7 +40,7 @@ def worker_metrics(owner: Bridge) -> list[Any]:
     """Spark's own metrics of tasks that run such readers: data sent to Python workers and back, rows, times."""
     from pyspark import SparkContext
 
-    if not owner.offers(_PYTHON + "UserDefinedPythonDataSource", "createPythonMetrics", 0):
+    if not owner.has_method(_PYTHON + "UserDefinedPythonDataSource", "createPythonMetrics", 0):
         return []
     return list(_python_source(owner, SparkContext._active_spark_context).createPythonMetrics())
 

@@ -37,8 +37,8 @@ class PackedFiles(NamedTuple):
 
 
 def answer_maker(owner: Bridge) -> Any:
-    """The Java ``BiFunction`` that makes answers of ``known_answers``, for ``Bridge.implement_knowing``."""
-    return owner.once("answers", "scan", lambda: _installed(owner))
+    """The Java ``BiFunction`` that makes answers of ``known_answers``, for ``Bridge.implement_with_answers``."""
+    return owner.make_once("answers", "scan", lambda: _installed(owner))
 
 
 def _installed(owner: Bridge) -> Any:

@@ -72,7 +72,7 @@ def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Sc
 
 def collect_in_java(owner: Bridge) -> None:
     """Have Java answer ``newScanBuilder`` of tables from now on, where it can."""
-    owner.once("maker", "newScanBuilder", lambda: _installed(owner))
+    owner.make_once("maker", "newScanBuilder", lambda: _installed(owner))
 
 
 def _installed(owner: Bridge) -> bool:

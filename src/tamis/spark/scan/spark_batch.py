@@ -45,7 +45,7 @@ class Batch:
             plan = self._narrowed.plan
             if files := checked_files(self._scan, plan, packed_files(self._scan, plan, self._narrowed.cut)):
                 known["planInputPartitions"] = files
-        return owner.implement_knowing((BATCH,), self, (answer_maker(owner), packed_pairs(known), None))[0]
+        return owner.implement_with_answers((BATCH,), self, (answer_maker(owner), packed_pairs(known), None))[0]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
@@ -72,7 +72,7 @@ class Batch:
 
 
 def batch_part(scan: Scan) -> tuple[str, str, Batch] | None:
-    """The answer of ``toBatch``, for ``Bridge.implement_knowing``. None if Java has to ask for it.
+    """The answer of ``toBatch``, for ``Bridge.implement_with_answers``. None if Java has to ask for it.
 
     That is so for a row change, which may be planned again, and for options of streams, which ``Batch`` refuses.
     """

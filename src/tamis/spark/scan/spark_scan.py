@@ -104,7 +104,7 @@ class Scan:
         self.source.opening.charge(self.plan.report)
         batch = batch_part(self)
         known = answer_maker(self._owner), known_answers(self, batch=batch is not None), self.required
-        made, key = self._owner.implement_knowing(self.interfaces, self, known, batch)
+        made, key = self._owner.implement_with_answers(self.interfaces, self, known, batch)
         self.register(key)
         return made
 

@@ -30,6 +30,6 @@ def start_thrift_server(spark: Any) -> Any:
             remedy="Use the pyspark package of PyPI, or a Spark that was built with -Phive-thriftserver.",
         )
     server = java.cls(_SERVER)
-    if java.offers(_SERVER, "startWithSparkSession", 2):
+    if java.has_method(_SERVER, "startWithSparkSession", 2):
         return server.startWithSparkSession(spark._jsparkSession, False)
     return server.startWithContext(spark._jsparkSession.sqlContext())

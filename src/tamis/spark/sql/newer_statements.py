@@ -25,7 +25,7 @@ class NewerStatement(NamedTuple):
 
 
 def _has_like(bridge: Bridge) -> bool:
-    return bridge.offers(_CATALOG + "TableCatalog", "createTableLike", 3)
+    return bridge.has_method(_CATALOG + "TableCatalog", "createTableLike", 3)
 
 
 def _has_evolution(bridge: Bridge) -> bool:

@@ -303,7 +303,7 @@ def extend_parser(bridge: Bridge, spark: Any) -> None:
     from py4j.protocol import Py4JError
 
     try:
-        asked = bridge.once(
+        asked = bridge.make_once(
             "statements", "asked", lambda: bridge.implement(("java.util.function.BiFunction",), Statements(bridge))
         )
         newer = bridge.list(newer_statements(bridge))

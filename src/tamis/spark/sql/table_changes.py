@@ -109,7 +109,7 @@ def register_table_changes(bridge: Bridge, spark: Any) -> None:
 def _identifier(bridge: Bridge) -> Any:
     """The name in a registry. Newer Spark takes qualified names only."""
     functions = _CATALYST + "analysis.FunctionRegistry"
-    if bridge.offers(functions + "$", "builtinFunctionIdentifier", 1):
+    if bridge.has_method(functions + "$", "builtinFunctionIdentifier", 1):
         return bridge.scala_object(functions).builtinFunctionIdentifier(NAME)
     return bridge.new(_CATALYST + "FunctionIdentifier", NAME)
 

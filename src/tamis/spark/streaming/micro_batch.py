@@ -76,7 +76,7 @@ class MicroBatch:
         return str(self) if self._plan is None else f"{self}, {report_summary(self._plan.report)}"
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802
-        return self._owner.once("metrics", "stream", self._declared)
+        return self._owner.make_once("metrics", "stream", self._declared)
 
     def _declared(self) -> Any:
         """A Java array of what planning reports, and of what Spark's Python readers report for each task."""
@@ -179,7 +179,7 @@ def plan_with_filters(owner: Bridge) -> None:
         if owner not in _strategies:
             _strategies[owner] = owner.helper("StreamFilters").strategy(owner.implement(_FUNCTION, Batches(owner)))
         if _strategies[owner] is not None:
-            owner.plan_with(_strategies[owner])
+            owner.install_strategy(_strategies[owner])
     except Py4JError:
         _strategies[owner] = None
 

@@ -39,7 +39,7 @@ def append_epoch(store: Store, stream: StreamEpoch, append: Callable[[Snapshot, 
 
 def streaming_write(table: LoadedTable) -> Any:
     """Return a Java ``StreamingWrite`` into ``table`` for the session of the query."""
-    table.bridge.plan_with("StreamInsert")
+    table.bridge.install_strategy("StreamInsert")
     return table.bridge.implement(
         [_STREAMING, "org.apache.spark.sql.execution.streaming.Sink"], StreamSink(table.store, type(table))
     )

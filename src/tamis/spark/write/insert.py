@@ -186,7 +186,7 @@ def run_insert(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: 
     plan, empty = df._jdf.queryExecution().logical(), bridge.cls("scala.collection.immutable.Map$")
     options = getattr(empty, "MODULE$").empty()
     target = table.for_write(PendingWrite(replaced, allow_outside))
-    evolution = (False,) if bridge.offers(_LOGICAL + "AppendData$", "byName", 4) else ()
+    evolution = (False,) if bridge.has_method(_LOGICAL + "AppendData$", "byName", 4) else ()
     statement = bridge.scala_object(_LOGICAL + "AppendData").byName(_relation(target), plan, options, *evolution)
     try:
         spark.sessionState().executePlan(statement, _command_mode(bridge)).assertCommandExecuted()

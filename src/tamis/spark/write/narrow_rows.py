@@ -85,7 +85,7 @@ def _narrow_frame(df: Any, head: Head) -> Any:
     from pyspark.sql.classic.dataframe import DataFrame
 
     bridge = bridge_of(df.sparkSession)
-    if not bridge.offers("org.apache.spark.sql.internal.SQLConf", "arrowMaxBytesPerOutputBatch", 0):
+    if not bridge.has_method("org.apache.spark.sql.internal.SQLConf", "arrowMaxBytesPerOutputBatch", 0):
         return None  # before 4.1, Spark did not compute the bytes of each row
     sizes = [_sizes(field.dataType, "") for field in df.schema.fields]
     terms = sum(_MAX_COLUMNS + 1 if found is None else len(found) for found in sizes)

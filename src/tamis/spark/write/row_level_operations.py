@@ -40,7 +40,7 @@ _COMMENTS = {
 def metadata_columns(table: LoadedTable) -> list[Any]:
     """The metadata columns: a row's part id, its ordinal in the part, and ``_metadata``."""
     bridge = table.bridge
-    return [bridge.once("metadata column", name, partial(_metadata_column, bridge, name)) for name in _COMMENTS]
+    return [bridge.make_once("metadata column", name, partial(_metadata_column, bridge, name)) for name in _COMMENTS]
 
 
 def _metadata_column(bridge: Bridge, name: str) -> Any:
@@ -72,7 +72,7 @@ class MetadataColumn:
 
 def operation_builder(table: LoadedTable, info: Any) -> Any:
     """A Java ``RowLevelOperationBuilder`` for one statement."""
-    table.bridge.plan_with("RowLevel")
+    table.bridge.install_strategy("RowLevel")
     return table.bridge.implement([_WRITE + "RowLevelOperationBuilder"], OperationBuilder(table, info.command()))
 
 
