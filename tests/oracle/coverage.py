@@ -20,7 +20,7 @@ from tamis.engine.scan.parallel_reader import ReadAhead
 from tamis.engine.scan.report.scan_report import Report
 from tamis.spark.executors.write_task import WideRow
 from tamis.spark.scan import scan_answers, spark_batch, spark_scan
-from tamis.spark.scan.prepared_scan import remembered_preparation
+from tamis.spark.scan.prepared_scan import cached_preparation
 from tamis.spark.scan.scan_answers import checked_files
 from tamis.spark.scan.spark_scan import Scan
 from tamis.spark.write import narrow_rows, row_change_job, spark_write
@@ -136,7 +136,7 @@ def watch() -> None:
         _original(scan, key)
 
     setattr(Scan, "register", register)  # noqa: B010  # mypy takes an assignment for an error
-    narrowed = Scan._narrowed
+    narrowed = Scan._plan_with_keys
 
     def narrow(scan: Scan, now: str, keys: Any) -> Any:
         made = narrowed(scan, now, keys)
@@ -144,7 +144,7 @@ def watch() -> None:
             setattr(made.plan.report, NOTE, kind_of(scan))
         return made
 
-    setattr(Scan, "_narrowed", narrow)  # noqa: B010
+    setattr(Scan, "_plan_with_keys", narrow)  # noqa: B010
     of_place = Interpreter.place
 
     def place(run: Interpreter, column: Column, ids: tuple[int, ...], name: str, rest: Spec) -> Spec:
@@ -174,7 +174,7 @@ def watch() -> None:
         return found
 
     setattr(scan_execution, "_windows", windows)  # noqa: B010
-    of_plans = remembered_preparation
+    of_plans = cached_preparation
 
     def remembered(scan: Scan, prepare: Callable[[], Any]) -> Any:
         made: list[Any] = []
@@ -187,7 +187,7 @@ def watch() -> None:
         _placed[REMEMBERED] += not made
         return found
 
-    setattr(spark_scan, "remembered_preparation", remembered)  # noqa: B010
+    setattr(spark_scan, "cached_preparation", remembered)  # noqa: B010
     for module in (scan_answers, spark_batch):
         setattr(module, "checked_files", given)  # noqa: B010
     of_block = CollectingThread.add

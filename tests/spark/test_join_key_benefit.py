@@ -19,7 +19,7 @@ import tamis
 from tamis.core.types import DataType, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.scan import Plan
-from tamis.spark.scan.join_key_benefit import beneficial_columns, key_spread, saves_much
+from tamis.spark.scan.join_key_benefit import beneficial_columns, key_spread, saves_enough_bytes
 from tamis.storage.commit_log import Snapshot
 
 LOADS, ROWS = 6, 40
@@ -139,17 +139,17 @@ def test_reading_late_pays_for_what_no_key_and_no_filter_names(table: tamis.Tabl
     small = table.scan("scattered_word <> ''", options={"tamis.read.native_bytes": "1"}).plan()
     key = schema.find("scattered")[0]
     both = Schema((key, schema.find("scattered_word")[0]))
-    assert not saves_much(small, snapshot, both, key), "the filter reads the other column whole"
-    assert saves_much(small, snapshot, schema, key)
-    assert not saves_much(plan, snapshot, schema, key), "less than tamis.read.native_bytes"
+    assert not saves_enough_bytes(small, snapshot, both, key), "the filter reads the other column whole"
+    assert saves_enough_bytes(small, snapshot, schema, key)
+    assert not saves_enough_bytes(plan, snapshot, schema, key), "less than tamis.read.native_bytes"
 
 
 def test_an_index_saves_the_reading_of_its_own_column(table: tamis.Table) -> None:
     key = table._snapshot.head.schema.find("scattered")[0]
     options = {"tamis.read.native_bytes": "1"}
-    assert not saves_much(table.scan(options=options).plan(), table._snapshot, Schema((key,)), key)
+    assert not saves_enough_bytes(table.scan(options=options).plan(), table._snapshot, Schema((key,)), key)
     table.create_index("by_scattered", ["scattered"])
     table = table.refresh()
-    assert saves_much(table.scan(options=options).plan(), table._snapshot, Schema((key,)), key)
+    assert saves_enough_bytes(table.scan(options=options).plan(), table._snapshot, Schema((key,)), key)
     off = table.scan(options={**options, "tamis.index.use": "off"}).plan()
-    assert not saves_much(off, table._snapshot, Schema((key,)), key)
+    assert not saves_enough_bytes(off, table._snapshot, Schema((key,)), key)

@@ -19,7 +19,15 @@ from tamis.core.expr import Call, Column, Literals
 from tamis.core.types import BOOLEAN, LONG
 from tamis.engine.scan import Report
 from tamis.spark.jvm_bridge.adapter import bridge_of
-from tamis.spark.scan.join_keys import INTERFACE, TASK_BYTES, Handover, Narrowed, execution_id, key_conjuncts, light
+from tamis.spark.scan.join_keys import (
+    INTERFACE,
+    TASK_BYTES,
+    Handover,
+    Narrowed,
+    execution_id,
+    key_conjuncts,
+    smallest_key_sets,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -382,9 +390,9 @@ def test_a_large_set_of_keys_keeps_no_small_one_from_travelling() -> None:
         return Call(BOOLEAN, "in", (Column(LONG, (count,), "k"), Literals(LONG, pa.array(range(count)))))
 
     small, large, more = keys(10), keys(TASK_BYTES // 8 + 1), keys(20)
-    assert light((large, small)) == (small,)
-    assert light((more, large, small)) == (more, small)
-    assert light((keys(TASK_BYTES // 16), keys(TASK_BYTES // 16 + 1))) == (keys(TASK_BYTES // 16),)
+    assert smallest_key_sets((large, small)) == (small,)
+    assert smallest_key_sets((more, large, small)) == (more, small)
+    assert smallest_key_sets((keys(TASK_BYTES // 16), keys(TASK_BYTES // 16 + 1))) == (keys(TASK_BYTES // 16),)
 
 
 def test_a_handover_is_taken_once(keyed: Any) -> None:

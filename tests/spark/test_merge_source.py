@@ -248,5 +248,5 @@ def test_a_scan_that_is_narrowed_later_describes_the_narrow_plan(lake: Lake) -> 
     table, built = SparkTable(owner, store, load(store), ("lake", "db", "narrowed")), list[Scan]()
     no_options = owner.new("org.apache.spark.sql.util.CaseInsensitiveStringMap", owner.map({}))
     made = scan_builder(owner, table, no_options, built).build()
-    built[0].narrow((expr.parse_predicate("n > 5", table.logical_schema),))
+    built[0].apply_join_keys((expr.parse_predicate("n > 5", table.logical_schema),))
     assert "n > 5" in made.description()

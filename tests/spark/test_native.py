@@ -27,7 +27,7 @@ from tamis.core.types import (
     Time,
 )
 from tamis.engine.scan import Options
-from tamis.spark.scan.native_reader import needs_little, obstacle, requested
+from tamis.spark.scan.native_reader import lazy_reader_saves_little, obstacle, requested_schema
 
 
 def schema(*types: DataType, **more: Any) -> Schema:
@@ -138,7 +138,7 @@ def test_a_filter_is_sparks_where_laziness_saves_little(
     made = plan(whole, whole)
     made.options, made.proofs, made.parts.bytes = Options.resolve({"tamis.read.native_bytes": limit}), {}, size
     made.spec.conjuncts = conjuncts_of(parse_predicate(text, whole))
-    assert needs_little(made, replace(whole, fields=whole.fields[:columns]), whole) is little
+    assert lazy_reader_saves_little(made, replace(whole, fields=whole.fields[:columns]), whole) is little
 
 
 @pytest.mark.parametrize("kind", [VARIANT, Time(6), String(collation="UNICODE"), Array(Field("element", VARIANT))])
@@ -167,7 +167,7 @@ def test_no_column_needs_no_reader() -> None:
 
 def test_columns_are_asked_for_by_id_and_without_defaults() -> None:
     columns = schema(INNER, String("char", 5), Array(Field("element", INNER)), write_default="NULL")
-    asked = json.loads(requested(columns))["fields"]
+    asked = json.loads(requested_schema(columns))["fields"]
     assert [f["metadata"] for f in asked] == [{"parquet.field.id": f.id} for f in columns.fields]
     assert [f["type"] for f in asked[1:2]] == ["string"]
     inner = asked[2]["type"]["elementType"]["fields"]

@@ -222,10 +222,10 @@ def test_the_last_attempt_of_a_task_wins(spark: Any) -> None:
         return Outcome(("scan", "e1", 0), attempt, counters)
 
     book = metrics_ledger(bridge_of(spark))
-    book.plan("key", Planned("scan", Report("t", 1, None, ()), 1, 0, 0, native=False))
-    book.take([outcome((3, 0), 10)])
-    book.take([outcome((3, 2), 30)])
-    book.take([outcome((3, 1), 20)])
+    book.record_plan("key", Planned("scan", Report("t", 1, None, ()), 1, 0, 0, native=False))
+    book.add_outcomes([outcome((3, 0), 10)])
+    book.add_outcomes([outcome((3, 2), 30)])
+    book.add_outcomes([outcome((3, 1), 20)])
     (report,) = tamis.reports()
     assert report.rows["matched"] == 30
 

@@ -17,7 +17,7 @@ from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.hadoop_options import session_store
 from tamis.spark.options.source_options import READS, Use, read_options
-from tamis.spark.scan.join_keys import plan_pushed
+from tamis.spark.scan.join_keys import install_planning
 from tamis.spark.write.session_frames import python_frame
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.version_points import check_single_point, parse_version
@@ -46,7 +46,7 @@ class PathSource:
         return self._opened(self._bridge.dict(options.asCaseSensitiveMap())).schema()
 
     def getTable(self, schema: Any, partitioning: Any, properties: Any) -> Any:  # noqa: N802, ARG002  # both inferred
-        plan_pushed(self._bridge)
+        install_planning(self._bridge)
         return self._opened(self._bridge.dict(properties)).java()
 
     def createRelation(self, context: Any, mode: Any, parameters: Any, data: Any) -> None:  # noqa: N802, ARG002

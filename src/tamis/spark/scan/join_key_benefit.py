@@ -44,7 +44,7 @@ def beneficial_columns(plan: Plan, snapshot: Snapshot, selected: Schema, *, size
         tuple(
             f
             for f in selected
-            if saves_much(plan, snapshot, selected, f) or prunes_parts(plan, snapshot, f, native=native)
+            if saves_enough_bytes(plan, snapshot, selected, f) or prunes_parts(plan, snapshot, f, native=native)
         )
     )
 
@@ -57,7 +57,7 @@ def prunes_parts(plan: Plan, snapshot: Snapshot, column: Field, *, native: bool)
     return not native or not plan.options.stats_filter or key_spread(plan, snapshot, column) <= MOST_SPREAD
 
 
-def saves_much(plan: Plan, snapshot: Snapshot, selected: Schema, column: Field) -> bool:
+def saves_enough_bytes(plan: Plan, snapshot: Snapshot, selected: Schema, column: Field) -> bool:
     """Whether our reader, given few keys for ``column``, would save more than ``tamis.read.native_bytes``.
 
     It saves what it reads late: everything where an index finds the rows, else the columns that nothing tests.
@@ -81,12 +81,12 @@ def key_spread(plan: Plan, snapshot: Snapshot, column: Field) -> float:
     key = *snapshot.identity, column.id
     found = _spreads.get(key)
     if found is None:
-        found = _measured(plan, snapshot, column)
+        found = _computed_spread(plan, snapshot, column)
         _spreads.put(key, found, 256)
     return found
 
 
-def _measured(plan: Plan, snapshot: Snapshot, column: Field) -> float:
+def _computed_spread(plan: Plan, snapshot: Snapshot, column: Field) -> float:
     if int(pc.sum(snapshot.segments["parts"]).as_py() or 0) > _MOST_PARTS:
         return 0.0
     parts = snapshot.parts(None, (column.id,))

@@ -123,11 +123,11 @@ class Narrowed:
 
         All keys if audits check proofs made with them, otherwise the sets that are small enough to send.
         """
-        keys = self.keys if self.plan.proofs else light(self.keys)
+        keys = self.keys if self.plan.proofs else smallest_key_sets(self.keys)
         return [replace(task, scan=self.name, keys=keys) for task in self.cut.tasks()]
 
 
-def light(keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def smallest_key_sets(keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """The sets of keys sent with every task: the smallest ones, up to ``TASK_BYTES`` in total.
 
     Smallest first, so that a large set of one join does not exclude the small set of another.
@@ -178,7 +178,7 @@ _planning: weakref.WeakKeyDictionary[Bridge, tuple[Any, Any] | None] = weakref.W
 """The strategy and the rule of each JVM; None if this Spark lacks classes that they name."""
 
 
-def plan_pushed(owner: Bridge) -> None:
+def install_planning(owner: Bridge) -> None:
     """Install ``Pushed``, ``JoinPlanning`` and ``RuntimeFiltering`` in the active session.
 
     With the latter two, more joins pass their keys to our scans. If a later Spark lacks what they need, Spark's own
@@ -206,9 +206,9 @@ def plan_pushed(owner: Bridge) -> None:
 
 
 def pushed_planning(owner: Bridge) -> tuple[Any, Any, Any] | None:
-    """What ``plan_pushed`` installs, for ``Bridge.implement``; None if it has been installed already."""
+    """What ``install_planning`` installs, for ``Bridge.implement``; None if it has been installed already."""
     if _planning.get(owner) is None:
-        plan_pushed(owner)
+        install_planning(owner)
     found = _planning[owner]
     return None if found is None else (*found, owner.helper("Pushed"))
 

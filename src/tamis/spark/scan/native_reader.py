@@ -66,8 +66,8 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
         return "an index says which rows to read"
     if not selected.fields:
         return "no column is asked for: rows are counted without opening a part"
-    schemas = written(plan)
-    taken = next((f for s in schemas if s is not None and (f := _taken(selected.fields, s.fields))), None)
+    schemas = remaining_schemas(plan)
+    taken = next((f for s in schemas if s is not None and (f := _reused_name(selected.fields, s.fields))), None)
     if taken is not None:
         return f"another column was called {taken.name!r} in older parts"
     return next((why for f in selected.fields for s in schemas if (why := _column(f, s))), None)
@@ -86,9 +86,9 @@ def residual_reason(plan: Plan, selected: Schema, schema: Schema, *, filtered: b
         return "the filter is true of every row"
     if owned:
         return None
-    if needs_little(plan, selected, schema):  # first: it costs a tenth of the other
+    if lazy_reader_saves_little(plan, selected, schema):  # first: it costs a tenth of the other
         return "little is read, Spark tests the filter"
-    return "the filter keeps many rows, Spark tests them" if keeps_much(plan) else None
+    return "the filter keeps many rows, Spark tests them" if keeps_many_rows(plan) else None
 
 
 def has_repeated(schema: Schema) -> bool:
@@ -106,7 +106,7 @@ def _repeated(data_type: DataType) -> bool:
     return isinstance(data_type, Array | Map) or any(_repeated(f.type) for f in data_type.children)
 
 
-def keeps_much(plan: Plan) -> bool:
+def keeps_many_rows(plan: Plan) -> bool:
     """Whether the filter is likely to keep at least ``MOST_KEPT`` of the rows.
 
     Treats unknown selectivity as 0.
@@ -127,7 +127,7 @@ Below it Spark's reader is faster, as it skips as much if it takes the whole fil
 """
 
 
-def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
+def lazy_reader_saves_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
     """Whether a lazy reader in a Python worker would save too little.
 
     True if at most ``tamis.read.native_bytes`` are read. Also true if hints express the whole filter, and
@@ -143,11 +143,11 @@ def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
     return (
         (plan.parts.bytes * saved <= limit or saved < LEAST_SAVED * whole)
         and plan.options.stats_filter  # else there are no hints
-        and hints_cover_filter(plan.spec.conjuncts, written(plan))
+        and hints_cover_filter(plan.spec.conjuncts, remaining_schemas(plan))
     )
 
 
-def written(plan: Plan) -> list[Schema | None]:
+def remaining_schemas(plan: Plan) -> list[Schema | None]:
     """The schemas of the remaining parts; None for an unknown schema."""
     return [plan.spec.part_schemas.get(i) for i in plan.parts.table["schema_id"].unique().to_pylist()]
 
@@ -165,7 +165,7 @@ def _column(wanted: Field, written: Schema | None) -> str | None:
     return None if _same(found.type, wanted.type) else f"column {wanted.name!r} has changed its type"
 
 
-def _taken(wanted: Sequence[Field], written: Sequence[Field]) -> Field | None:
+def _reused_name(wanted: Sequence[Field], written: Sequence[Field]) -> Field | None:
     """The first field, at any depth, whose name in a part is that of another field, of another type, that is read.
 
     Spark's reader finds fields by their ids, but takes the types to convert them to by their names.
@@ -176,7 +176,7 @@ def _taken(wanted: Sequence[Field], written: Sequence[Field]) -> Field | None:
         other = named.get(f.name.lower(), f)
         if other.id != f.id and other.type != f.type:
             return f
-        inner = _taken(f.type.children, there[f.id].type.children) if f.id in there else None
+        inner = _reused_name(f.type.children, there[f.id].type.children) if f.id in there else None
         if inner is not None:
             return inner
     return None
@@ -204,7 +204,7 @@ def _same(written: DataType, wanted: DataType) -> bool:
     return type(written) is type(wanted) and all(a.id == b.id and _same(a.type, b.type) for a, b in pairs)
 
 
-def requested(selected: Schema) -> str:
+def requested_schema(selected: Schema) -> str:
     """The schema to request from Spark's reader: JSON with column ids in the metadata, without defaults."""
     struct = json.loads(to_spark(selected))
     _identify(struct, selected.as_struct())

@@ -68,11 +68,11 @@ class NodeMetrics:
             return declared_metrics(self._owner, ())
         return self._owner.make_once("metrics", "scan", lambda: declared_metrics(self._owner, METRICS))
 
-    def narrow(self, execution: str, report: Report) -> None:
+    def record_report(self, execution: str, report: Report) -> None:
         """Remember the report of the plan that an execution runs instead of the scan's own."""
         self._narrowed.append((execution, report))
 
-    def of(self, execution: Callable[[], str], planned: Report) -> Any:
+    def values_for(self, execution: Callable[[], str], planned: Report) -> Any:
         """The values for an execution, asked for only where keys came; ``planned`` is the report without them."""
         now = execution() if self._narrowed else ""
         report = next((report for ran, report in reversed(self._narrowed) if ran == now), planned)

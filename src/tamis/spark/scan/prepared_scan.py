@@ -111,13 +111,13 @@ class Preparation:
         scan.packed_files, scan.filter_text = self.packed_files, self.filter_text
         scan.java_identity = self.identity
 
-    def again(self) -> Preparation:
+    def copy_for_execution(self) -> Preparation:
         """Return the same decisions for an execution now, with a report of its own: planning has read nothing."""
         spec = replace(self.plan.spec, now_micros=world().now_micros())
         return replace(self, plan=replace(self.plan, spec=spec, report=self.plan.report.replanned()))
 
 
-def may_be_remembered(scan: Scan) -> bool:
+def is_cacheable(scan: Scan) -> bool:
     """Whether the decisions about ``scan`` depend on its version and request only.
 
     Row changes are planned for the rows that they find. A filter that is not exact may read a clock. Arrays make
@@ -132,7 +132,7 @@ def may_be_remembered(scan: Scan) -> bool:
     )
 
 
-def remembered_preparation(scan: Scan, prepare: Callable[[], Preparation]) -> Preparation:
+def cached_preparation(scan: Scan, prepare: Callable[[], Preparation]) -> Preparation:
     """Return what ``prepare`` has returned for an equal scan of the same version, or its result."""
     store = scan.source.store
     key = (
@@ -145,14 +145,14 @@ def remembered_preparation(scan: Scan, prepare: Callable[[], Preparation]) -> Pr
     def first() -> Preparation:
         new = prepare()
         made.append(new if _size(new) is None else replace(new, identity=f"scan {next(_numbers)}"))
-        return made[0].again()
+        return made[0].copy_for_execution()
 
     found = scan.source.snapshot.cached_result(key, first, _size)
     if made:
         return made[0]
     if scan.options.stats_filter:
         remember_places(store.url, scan.filters.conjuncts)
-    return found.again()
+    return found.copy_for_execution()
 
 
 def _size(kept: Preparation) -> int | None:

@@ -164,13 +164,13 @@ def reduce_to_top(plan: Plan, share: float) -> Plan:
         return plan
     search = TopK(replace(plan, report=plan.report.for_execution()), lambda _part, _problem: None)
     found = search.search(int(LOOK_BYTES / max(share, 1e-6)))
-    plan.report.record_search(cost(search))
+    plan.report.record_search(search_counters(search))
     if found.bound is None and len(found.left):
         return plan
     return _cut_down(plan, found)
 
 
-def cost(search: TopK) -> ReadCounters:
+def search_counters(search: TopK) -> ReadCounters:
     """The bytes and rows that a search has read, counted as leader reads."""
     spent = ReadCounters()
     for counters in search.counters:

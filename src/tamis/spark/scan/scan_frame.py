@@ -106,5 +106,5 @@ def _reader(plan: Plan, spark: Any, tasks: int) -> Read:
             name, plan.spec, None, strict=audit_is_strict()
         )  # no accumulator under Connect: reports hold planning only
     book = metrics_ledger(bridge_of(spark))
-    book.plan(name, Planned(name, plan.report, tasks, 0, 0, native=False))
+    book.record_plan(name, Planned(name, plan.report, tasks, 0, 0, native=False))
     return Read(name, plan.spec, book.accumulator, strict=audit_is_strict())

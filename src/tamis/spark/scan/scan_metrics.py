@@ -27,7 +27,7 @@ from tamis.world import new_id, world
 _KEPT = 1_000
 _KEPT_KEYS = 16
 """Number of key sets remembered per scan."""
-_MOST_SETTLED = 256
+_MOST_CLOSED = 256
 """Number of scans whose bytes are remembered after their reports are closed."""
 _PATIENCE_MILLIS = 5_000
 """How long to wait for Spark's listener events about executions that have ended."""
@@ -113,47 +113,47 @@ class Ledger:
         """By the scan's key: executions that brought join keys, and the keys of the plans made with them."""
         self._open: OrderedDict[tuple[str, str], Report] = OrderedDict()
         self._attempts: dict[tuple[str, str, int], tuple[int, int]] = {}
-        self._heard: dict[tuple[str, str], int] = {}
+        self._last_counters: dict[tuple[str, str], int] = {}
         """When a task of an open execution last sent counters, in microseconds since 1970."""
         self._bytes: dict[tuple[str, str, int], int] = {}
         self._lock = threading.RLock()
         self.accumulator = context.accumulator(_Inbox(self), _Param())
         context._jsc.sc().addSparkListener(self._jvm_executions)
-        on_reports_read(self.settle)
+        on_reports_read(self.finish_reports)
         self._closed: deque[Report] = deque()
         """Reports that no hook has got yet: callbacks run without the lock, which ending tasks need."""
         self._delivering = threading.RLock()
-        self._settled: OrderedDict[str, int] = OrderedDict()
+        self._closed_bytes: OrderedDict[str, int] = OrderedDict()
         """Bytes of data files read by scans whose report is closed: a hook closes it while they are asked for."""
         self._owner = owner
-        on_first_hook(self._listen)
+        on_first_hook(self._install_listener)
 
-    def plan(self, key: str, planned: Planned) -> None:
+    def record_plan(self, key: str, planned: Planned) -> None:
         """Remember a scan by the key of its Java object. Drops the oldest."""
         with self._lock:
             self._planned[key] = planned
             while len(self._planned) > _KEPT:
                 self._narrowed.pop(self._planned.popitem(last=False)[0], None)
 
-    def narrow(self, key: str, execution: str, planned: Planned) -> None:
+    def record_keyed_plan(self, key: str, execution: str, planned: Planned) -> None:
         """Remember the plan of a scan under the join keys of one execution."""
         with self._lock:
-            self.plan(f"{key} {planned.scan}", planned)
+            self.record_plan(f"{key} {planned.scan}", planned)
             self._narrowed.setdefault(key, deque(maxlen=_KEPT_KEYS)).append((execution, f"{key} {planned.scan}"))
 
-    def take(self, outcomes: Iterable[Outcome]) -> None:
+    def add_outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """Add the counters of ended tasks. Called by Spark's accumulator server."""
         with self._lock:
             for outcome in outcomes:
-                self._take(outcome)
+                self._add_outcome(outcome)
 
-    def _take(self, outcome: Outcome) -> None:
+    def _add_outcome(self, outcome: Outcome) -> None:
         scan, execution, task = outcome.key
         report = self._report(scan, execution)
         if report is None or self._attempts.get(outcome.key, (-1, -1)) > outcome.attempt:
             return
         self._attempts[outcome.key] = outcome.attempt
-        self._heard[scan, execution] = world().now_micros()
+        self._last_counters[scan, execution] = world().now_micros()
         self._bytes[outcome.key] = outcome.counters.bytes_leader + outcome.counters.bytes_follower
         report.add(("spark", task), outcome.counters)
         for part, problem in outcome.violations:
@@ -178,48 +178,48 @@ class Ledger:
             planned.reported = True
         for task in [k for k in self._attempts if k[:2] == key]:
             del self._attempts[task]
-            self._settled[key[0]] = self._settled.pop(key[0], 0) + self._bytes.pop(task, 0)
-        while len(self._settled) > _MOST_SETTLED:
-            self._settled.popitem(last=False)
-        heard = self._heard.pop(key, None)
+            self._closed_bytes[key[0]] = self._closed_bytes.pop(key[0], 0) + self._bytes.pop(task, 0)
+        while len(self._closed_bytes) > _MOST_CLOSED:
+            self._closed_bytes.popitem(last=False)
+        heard = self._last_counters.pop(key, None)
         if report.close(heard if ended_micros is None else ended_micros):
             self._closed.append(report)
 
     def bytes_of(self, scan: str) -> int:
         """Bytes of data files read so far by the tasks of a scan, over all of its executions."""
         with self._lock:
-            return self._settled.get(scan, 0) + sum(size for key, size in self._bytes.items() if key[0] == scan)
+            return self._closed_bytes.get(scan, 0) + sum(size for key, size in self._bytes.items() if key[0] == scan)
 
-    def settle(self) -> None:
+    def finish_reports(self) -> None:
         """Finish the reports of all executions that have ended.
 
         A scan in an execution's plan may not have run: its result was cached, or a shuffle was reused. A scan
         without rows has run if it had nothing to read, if its tasks sent counters, or if a stage read it
         (Spark's own reader sends none).
         """
-        text = self._ended_since() if self._context() is _running() else ""
+        text = self._drain_executions() if self._context() is _running() else ""
         with self._lock:
-            self._take_ended(text)
-            for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
+            self._finish_scans(text)
+            for open_key in [k for k in self._open if k[1].startswith("stage ") or self._is_complete(k)]:
                 self._close(open_key)
         self._deliver()
 
-    def _take_ended(self, lines: str) -> None:
+    def _finish_scans(self, lines: str) -> None:
         """Finish the reports of the scans in ``lines``, from ``Executions.drain``."""
         for line in lines.splitlines():
             ended = EndedScan.of_line(line)
-            planned = self._ran(ended)
+            planned = self._executed_plan(ended)
             if planned is None:
                 continue
             if planned.stream:
-                self._batch_ended(planned, ended)
+                self._close_batch(planned, ended)
                 continue
             if (
                 ended.rows
                 or (ended.in_plan and (ended.begun or planned.tasks == 0))
                 or (planned.scan, ended.execution) in self._open
             ):
-                self._ended(planned, ended)
+                self._close_scan(planned, ended)
 
     def _deliver(self) -> None:
         """Deliver closed reports to the hooks, in the order in which they were closed."""
@@ -227,23 +227,23 @@ class Ledger:
             with suppress(IndexError):  # another thread was faster
                 deliver_report(self._closed.popleft())
 
-    def _listen(self) -> None:
+    def _install_listener(self) -> None:
         """From now on, finish reports when their executions end, not only when reports are requested."""
         if self._context() is _running():
             ended = self._owner.implement(("java.lang.Runnable",), _Ended(weakref.ref(self)))
             self._jvm_executions.afterwards(ended)
             if self._planned:
-                self.settle()
+                self.finish_reports()
 
-    def hear(self) -> None:
+    def finish_ended_reports(self) -> None:
         """Finish and deliver the reports of executions that have ended, without waiting for the others."""
         with self._delivering:
             with self._lock, suppress(Exception):  # Spark may be stopping
-                # Drained in the lock, so that ``settle`` finds the lines or their reports.
-                self._take_ended(str(self._jvm_executions.drain()))
+                # Drained in the lock, so that ``finish_reports`` finds the lines or their reports.
+                self._finish_scans(str(self._jvm_executions.drain()))
             self._deliver()
 
-    def _batch_ended(self, planned: Planned, ended: EndedScan) -> None:
+    def _close_batch(self, planned: Planned, ended: EndedScan) -> None:
         """Close the reports of a micro-batch, each of one execution of its tasks; at least one.
 
         A consumer may run the tasks several times, in executions of its own, or never.
@@ -253,9 +253,9 @@ class Ledger:
             self._open[key].error = ended.error
             self._close(key)
         if not opened and not planned.reported:
-            self._ended(planned, ended)
+            self._close_scan(planned, ended)
 
-    def _ran(self, ended: EndedScan) -> Planned | None:
+    def _executed_plan(self, ended: EndedScan) -> Planned | None:
         """What was planned for a scan in an execution: its plan under join keys, if it got some.
 
         A plan that runs again keeps the keys of its first run.
@@ -270,19 +270,19 @@ class Ledger:
         found.append(at)  # the plan may contain the scan twice: the next line is for the other one
         return self._planned.get(at[1])
 
-    def _ended_since(self) -> str:
+    def _drain_executions(self) -> str:
         try:
             self._bus.waitUntilEmpty(_PATIENCE_MILLIS)
             return str(self._jvm_executions.drain())
         except Exception:  # noqa: BLE001  # Spark is stopping or too busy: report what is known
             return ""
 
-    def _complete(self, key: tuple[str, str]) -> bool:
+    def _is_complete(self, key: tuple[str, str]) -> bool:
         """Whether all tasks of an execution have sent counters."""
         planned = next((p for p in self._planned.values() if p.scan == key[0]), None)
         return planned is None or sum(1 for k in self._attempts if k[:2] == key) >= planned.tasks
 
-    def _ended(self, planned: Planned, ended: EndedScan) -> None:
+    def _close_scan(self, planned: Planned, ended: EndedScan) -> None:
         """Close the report of a scan in an execution."""
         key = planned.scan, ended.execution
         report = self._report(*key)
@@ -290,13 +290,13 @@ class Ledger:
             return
         report.error = ended.error
         if planned.native:
-            report.add(("spark", "native"), _native(planned, ended.rows))
+            report.add(("spark", "native"), _native_counters(planned, ended.rows))
         if ended.nanos > 0:
             report.seconds["execute"] = ended.nanos / 1e9
         self._close(key, ended.ended_micros)
 
 
-def _native(planned: Planned, rows: int) -> ReadCounters:
+def _native_counters(planned: Planned, rows: int) -> ReadCounters:
     """Counters for Spark's reader, which reports none: bytes are estimated from the plan and ``rows``."""
     counters = ReadCounters()
     counters.rows_total = planned.rows
@@ -315,7 +315,7 @@ class _Ended:
     def run(self) -> None:
         found = self._ledger()
         if found is not None:
-            threading.Thread(target=found.hear, name="tamis-reports", daemon=True).start()
+            threading.Thread(target=found.finish_ended_reports, name="tamis-reports", daemon=True).start()
 
 
 class _Inbox:
@@ -336,7 +336,7 @@ class _Param:
         if isinstance(value, _Inbox):
             ledger = value.ledger()
             if ledger is not None:
-                ledger.take(update.values())
+                ledger.add_outcomes(update.values())
         else:
             value.update(update)
         return value

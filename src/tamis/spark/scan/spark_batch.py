@@ -101,13 +101,14 @@ def files_and_reader(scan: Scan, tasks: list[Task], *, pages: bool) -> Any:
 
 def spark_reader_text(scan: Scan) -> tuple[str, str]:
     """The schema to request from Spark's reader, and hints, by which it skips by the statistics in the files."""
-    hints = filter_hints(scan.contract.hints, native.written(scan.plan)) if scan.plan.options.stats_filter else ""
-    return native.requested(scan.plan.spec.schema), hints
+    schemas = native.remaining_schemas(scan.plan)
+    hints = filter_hints(scan.contract.hints, schemas) if scan.plan.options.stats_filter else ""
+    return native.requested_schema(scan.plan.spec.schema), hints
 
 
 def made_reader(scan: Scan, pages: bool) -> Any:
     """A new Java ``PartitionReaderFactory``. ``pages``: whether page indexes may be trusted."""
-    scan._look()
+    scan._search_top_rows()
     spec = scan.plan.spec
     if scan.native:
         return scan._owner.helper("Partitions").parquet(*scan.spark_reader_text, pages)

@@ -26,7 +26,7 @@ from tamis.spark.jvm_bridge.catalyst import Translation
 from tamis.spark.scan import native_reader as native
 from tamis.spark.scan.file_checks import check_files, copy_obstacle
 from tamis.spark.scan.filter_contract import FilterContract, contract_of
-from tamis.spark.scan.join_key_benefit import beneficial_columns, saves_much
+from tamis.spark.scan.join_key_benefit import beneficial_columns, saves_enough_bytes
 from tamis.spark.scan.join_keys import (
     INTERFACE,
     Handover,
@@ -39,7 +39,7 @@ from tamis.spark.scan.join_keys import (
 )
 from tamis.spark.scan.native_audit import audit_native
 from tamis.spark.scan.node_metrics import NodeMetrics
-from tamis.spark.scan.prepared_scan import Preparation, may_be_remembered, plan_prepared, remembered_preparation
+from tamis.spark.scan.prepared_scan import Preparation, cached_preparation, is_cacheable, plan_prepared
 from tamis.spark.scan.pushdown import NOTHING, aggregate_pays, reduce_to_top
 from tamis.spark.scan.scan_answers import answer_maker, estimate_text, known_answers, packed_files
 from tamis.spark.scan.scan_metrics import Ledger, Planned, metrics_ledger, scan_id
@@ -90,7 +90,7 @@ class Scan:
         self.cost_based = request.cost_based and not (self.changes_rows or self.pushed.aggregation)
         self.join_keys: tuple[Expr, ...] = ()
         self.java_key = ""
-        self._looked = False
+        self._top_rows_searched = False
         self.id = scan_id()
         self.read_options: Mapping[str, str] = {}
         """The options of the query as given, including those of a stream."""
@@ -117,7 +117,7 @@ class Scan:
         """
         return SCAN if self.changes_rows or self.pushed != NOTHING else KEYED
 
-    def narrow(self, join_keys: tuple[Expr, ...]) -> None:
+    def apply_join_keys(self, join_keys: tuple[Expr, ...]) -> None:
         """Plan the scan again for rows that also satisfy ``join_keys``, in place of those of an earlier call.
 
         They hold the keys of a join that drops all other rows. Java must not know a batch of the scan.
@@ -142,8 +142,8 @@ class Scan:
         self._key = (*table, self.selected, filters.conjuncts, *kind)
         self.java_identity: str | None = None
         """A text by which Java finds scans equal without asking ``__eq__``."""
-        if plan is None and may_be_remembered(self):
-            remembered_preparation(self, self._preparation).apply(self)
+        if plan is None and is_cacheable(self):
+            cached_preparation(self, self._preparation).apply(self)
         else:
             self._preparation(plan)
         self._readers: dict[bool, Any] = {}
@@ -153,7 +153,7 @@ class Scan:
         """Run the funnel, unless its result ``plan`` is known, decide who reads the rows, and return the decisions."""
         source, options, selected, conjuncts = self.source, self.options, self.selected, self.filters.conjuncts
         self.filter_text = " AND ".join(short_sql(c) for c in conjuncts) or None
-        self.plan = self._shaped(plan or plan_prepared(self, conjuncts, replace(options, audit_percent=0.0)))
+        self.plan = self._adapted_plan(plan or plan_prepared(self, conjuncts, replace(options, audit_percent=0.0)))
         self.residual_reason = native.residual_reason(
             self.plan, selected, source.schema, filtered=bool(conjuncts), owned=self.pushed.owned
         )
@@ -167,17 +167,17 @@ class Scan:
             if self.native:
                 self.audited = audited
             else:
-                self.plan = self._shaped(audited)
+                self.plan = self._adapted_plan(audited)
         self.contract = self._contract()
         self.cut = self._cut(self.plan)
-        self.bytes, self.rows = self._sizes_of(self.plan)
+        self.bytes, self.rows = self._bytes_and_rows(self.plan)
         self.offered_keys = self._offered_keys()
         self.spark_reader_text = spark_reader_text(self) if self.native else ("", "")
         self.packed_files = packed_files(self, self.plan, self.cut)
-        self._tell_reader(self.plan)
+        self._report_native_reader(self.plan)
         return Preparation.of(self)
 
-    def _shaped(self, plan: Plan) -> Plan:
+    def _adapted_plan(self, plan: Plan) -> Plan:
         """``plan`` for rows with positions, or for partial aggregates, some answered by metadata."""
         if self.positions:
             plan = replace(plan, spec=replace(plan.spec, positions=True))
@@ -204,13 +204,13 @@ class Scan:
         read = read_share(self.selected, plan.spec.conjuncts, self.source.schema, lazy=lazy)
         return Cut(plan, self.sizes, share=read, divisible=not self.native, anywhere=self.native)
 
-    def _tell_reader(self, plan: Plan) -> None:
+    def _report_native_reader(self, plan: Plan) -> None:
         if self.native:
             why = "asked for" if self.options.read_lazy == "native" else self.residual_reason
             done = "bytes are estimated" if len(plan.parts) else "nothing was read"
             plan.report.reader, plan.report.reader_reason = "native", f"{why}; {done}"
 
-    def _sizes_of(self, plan: Plan) -> tuple[int, int]:
+    def _bytes_and_rows(self, plan: Plan) -> tuple[int, int]:
         """Bytes of the selected columns in a plan's parts, and their live rows."""
         return int(plan.parts.bytes * width_share(self.selected, self.source.schema)), int(plan.parts.live_rows.sum())
 
@@ -236,7 +236,7 @@ class Scan:
             self.rows,
             self.native,
         )
-        self._ledger.plan(key, planned)
+        self._ledger.record_plan(key, planned)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scan) and self._key == other._key
@@ -253,7 +253,7 @@ class Scan:
         Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` if Spark's reader would read a
         damaged part.
         """
-        self._look()
+        self._search_top_rows()
         plan = self.plan if narrowed is None else narrowed.plan
         plan.guard()
         if not self.native:
@@ -274,15 +274,15 @@ class Scan:
             self._readers.clear()
             self.register(self.java_key)
 
-    def _look(self) -> None:
+    def _search_top_rows(self) -> None:
         """Look at the best parts of a top-N scan, once: when it first runs, not for EXPLAIN."""
-        if not self._looked and self.pushed.order:
+        if not self._top_rows_searched and self.pushed.order:
             self.plan = reduce_to_top(
                 self.plan, width_share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema)
             )
             self.cut = self._cut(self.plan)
             self.register(self.java_key)
-        self._looked = True
+        self._top_rows_searched = True
 
     # --- what executors get; adaptive execution requests it more than once ---
 
@@ -321,7 +321,7 @@ class Scan:
         return self._metrics.declared()
 
     def reportDriverMetrics(self) -> Any:  # noqa: N802
-        return self._metrics.of(execution_id, self.plan.report)
+        return self._metrics.values_for(execution_id, self.plan.report)
 
     def columnarSupportMode(self) -> str:  # noqa: N802
         return "PARTITION_DEFINED" if self.native else "UNSUPPORTED"
@@ -344,7 +344,7 @@ class Scan:
     def filter(self, predicates: Any) -> None:
         """Take the join keys of one execution. The next batch reads only what can hold them."""
         now = execution_id()
-        self._handover.put(now, self._narrowed(now, key_conjuncts(self._owner, predicates, self.source.schema)))
+        self._handover.put(now, self._plan_with_keys(now, key_conjuncts(self._owner, predicates, self.source.schema)))
 
     def runtime_filtered(self, column: str, keys: int) -> Any:
         """A Java scan of the same rows that reads by keys, made once; None to use this scan.
@@ -368,7 +368,7 @@ class Scan:
             not self.native
             or self.options.read_lazy == "native"
             or not is_selective(self.plan, self.source.snapshot, f, keys)
-            or not saves_much(self.plan, self.source.snapshot, self.selected, f)
+            or not saves_enough_bytes(self.plan, self.source.snapshot, self.selected, f)
         ):
             return None
         report = self.plan.report.for_execution()
@@ -379,7 +379,7 @@ class Scan:
         made.read_options = self.read_options
         return made.java()
 
-    def _narrowed(self, now: str, keys: tuple[Expr, ...]) -> Narrowed | None:
+    def _plan_with_keys(self, now: str, keys: tuple[Expr, ...]) -> Narrowed | None:
         if not keys:
             return None
         options = self.options
@@ -387,11 +387,12 @@ class Scan:
             options = replace(options, audit_percent=0.0, index_use="off")
         plan = plan_prepared(self, (*self.filters.conjuncts, *keys), options)
         plan.report.record_join(self.plan.report)
-        self._tell_reader(plan)
+        self._report_native_reader(plan)
         made = Narrowed(scan_id(), keys, plan, self._cut(plan))
-        size, rows = self._sizes_of(plan)
-        self._metrics.narrow(now, plan.report)
-        self._ledger.narrow(self.java_key, now, Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
+        size, rows = self._bytes_and_rows(plan)
+        self._metrics.record_report(now, plan.report)
+        planned = Planned(made.name, plan.report, len(made.cut), size, rows, self.native)
+        self._ledger.record_keyed_plan(self.java_key, now, planned)
         return made
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802

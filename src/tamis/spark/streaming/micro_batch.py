@@ -110,7 +110,7 @@ class MicroBatch:
         planned = Planned(
             self._name, plan.report, len(cut), plan.parts.bytes, int(plan.parts.live_rows.sum()), False, True
         )
-        metrics_ledger(self._owner).plan(self.java_key, planned)
+        metrics_ledger(self._owner).record_plan(self.java_key, planned)
         plan.guard()
         return self._owner.helper("Partitions").python(pack_tasks(cut.tasks()))
 

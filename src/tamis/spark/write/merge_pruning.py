@@ -63,7 +63,7 @@ def collect_narrowed(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T
         finally:
             source.release()
         table.bridge.helper("RowLevel").forgetAnswers(df._jdf, scan.java_key)
-        scan.narrow(())
+        scan.apply_join_keys(())
 
 
 def narrow(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:
@@ -89,7 +89,7 @@ def narrow(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:
     values = _values(keys)
     if values is not None:
         made = (key_filter(tree, values.column(at)) for at, tree in enumerate(targets) if _usable(tree))
-        scan.narrow(tuple(conjunct for conjunct in made if conjunct is not None))
+        scan.apply_join_keys(tuple(conjunct for conjunct in made if conjunct is not None))
     return python_frame(rows)
 
 

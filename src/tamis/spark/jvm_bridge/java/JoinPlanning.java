@@ -42,7 +42,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * MoreKeys, an optimizer rule, takes equi-joins with a broadcast side and puts a DynamicPruningSubquery
  * filter above the scan (DataSourceV2ScanRelation) of the other side, and takes away such filters whose keys
- * come too late, or could hide an error (HiddenErrors). Installed by spark/scan/join_keys.py (plan_pushed).
+ * come too late, or could hide an error (HiddenErrors). Installed by spark/scan/join_keys.py (install_planning).
  */
 public final class JoinPlanning {
     private static final PartitionPruning$ SPARK = PartitionPruning$.MODULE$;

@@ -26,7 +26,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Replaces scans by their runtime-filtered scans where few join keys come.
  *
  * Lazily, a planning strategy, takes projections and filters over a Tamis scan and plans them over the
- * runtime-filtered scan of the same rows. Installed by spark/scan/join_keys.py (plan_pushed).
+ * runtime-filtered scan of the same rows. Installed by spark/scan/join_keys.py (install_planning).
  */
 public final class RuntimeFiltering {
     /**
