@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.engine.part_writer import write_part
-from tamis.spark.executors.partitions import Cut, Sizes, even, grouped, local_url, pack_files, task_bytes
+from tamis.spark.executors.partitions import Cut, Sizes, equal_cuts, group_files, local_url, pack_files, task_bytes
 
 MB = 2**20
 SIZES = Sizes(128 * MB, 4 * MB, 2)
@@ -24,11 +24,11 @@ def weights(*sizes: int) -> np.ndarray:
 
 
 def test_no_parts_make_no_tasks() -> None:
-    assert grouped(weights(), SIZES) == []
+    assert group_files(weights(), SIZES) == []
 
 
 def test_a_few_small_parts_are_spread_over_all_cores() -> None:
-    assert len(grouped(weights(*[1_000] * 20), SIZES)) == 2
+    assert len(group_files(weights(*[1_000] * 20), SIZES)) == 2
 
 
 @pytest.mark.parametrize(
@@ -45,17 +45,17 @@ def test_sizes_are_read_as_spark_reads_them(text: str, size: int) -> None:
 
 
 def test_many_small_parts_share_tasks() -> None:
-    groups = grouped(weights(*[10_000] * 1_000), SIZES)
+    groups = group_files(weights(*[10_000] * 1_000), SIZES)
     assert 30 <= len(groups) <= 40  # 1,000 × 4 MB of opening over 128 MB
 
 
 def test_large_parts_stand_alone() -> None:
-    assert len(grouped(weights(*[200 * MB] * 3), SIZES)) == 3
+    assert len(group_files(weights(*[200 * MB] * 3), SIZES)) == 3
 
 
 @given(st.lists(st.integers(0, 300 * MB), max_size=50), st.integers(1, 64), st.integers(1, 256 * MB))
 def test_every_part_is_in_one_task_in_order(sizes: list[int], parallelism: int, largest: int) -> None:
-    groups = grouped(weights(*sizes), Sizes(largest, 4 * MB, parallelism))
+    groups = group_files(weights(*sizes), Sizes(largest, 4 * MB, parallelism))
     assert [i for start, end in groups for i in range(start, end)] == list(range(len(sizes)))
     assert all(end > start for start, end in groups)
     assert all(end - start == 1 or sum(sizes[start:end]) <= 2 * largest + 8 * MB for start, end in groups)
@@ -70,7 +70,7 @@ def test_urls_of_strange_folders_are_quoted() -> None:
 )
 def test_the_line_of_files_is_cut_evenly(sizes: list[int], parallelism: int, largest: int, most: int) -> None:
     wanted = Sizes(largest, 4 * MB, parallelism)
-    cuts = even(weights(*sizes), wanted, most).tolist()
+    cuts = equal_cuts(weights(*sizes), wanted, most).tolist()
     assert cuts == sorted(cuts)
     assert not cuts or 0 < cuts[0] <= cuts[-1] < len(sizes)
     ends = np.cumsum([0, *(s + 4 * MB for s in sizes)])

@@ -67,14 +67,14 @@ class Cut:
         self._parts = _ordered(plan)
         self._proofs, self._shared = plan.proofs, plan.shared
         weights = (self._parts.weights * share).astype(np.int64)
-        self._ends = self._even(weights) if anywhere else []
-        self._groups = [] if anywhere else grouped(weights, sizes)
+        self._ends = self._equal_ends(weights) if anywhere else []
+        self._groups = [] if anywhere else group_files(weights, sizes)
         self._pieces = [1] * len(self._groups)
         if divisible and not plan.shared and len(weights) and (plan.spec.schema.fields or plan.spec.conjuncts):
             target = task_bytes(weights, sizes)
-            self._pieces = [self._divided(start, end, int(weights[start]), target) for start, end in self._groups]
+            self._pieces = [self._task_count(start, end, int(weights[start]), target) for start, end in self._groups]
 
-    def _divided(self, start: int, end: int, size: int, target: int) -> int:
+    def _task_count(self, start: int, end: int, size: int, target: int) -> int:
         """Number of tasks for a group: above 1 only for a single large part without proofs."""
         if (
             end - start > 1
@@ -85,13 +85,13 @@ class Cut:
             return 1
         return len(split_windows(self._parts[start], size // target))
 
-    def _even(self, weights: np.ndarray[Any, np.dtype[np.int64]]) -> list[float]:
+    def _equal_ends(self, weights: np.ndarray[Any, np.dtype[np.int64]]) -> list[float]:
         """The ends of tasks of equal bytes, counted in parts: 2.25 is a quarter into the third part.
 
         An end within ``NEAR`` of a part's edge is moved to the edge. A part of one row group is never split.
         """
         blocks = pc.fill_null(pc.list_value_length(self._parts.table["blocks"]), 0).to_numpy()
-        cuts = even(weights, self.sizes, max(int(blocks.sum()), 1))
+        cuts = equal_cuts(weights, self.sizes, max(int(blocks.sum()), 1))
         whole = np.round(cuts)
         near = np.where(blocks[cuts.astype(np.int64)] > 1, NEAR, 0.5)
         moved = np.where(np.abs(cuts - whole) <= near, whole, cuts)
@@ -136,7 +136,7 @@ def task_bytes(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> in
     return max(min(sizes.largest, max(sizes.opening, int((weights + sizes.opening).sum()) // sizes.parallelism)), 1)
 
 
-def grouped(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[tuple[int, int]]:
+def group_files(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[tuple[int, int]]:
     """Runs ``(start, end)`` of files, as large as Spark allows but small enough that all cores have work."""
     if not len(weights):
         return []
@@ -150,7 +150,7 @@ NEAR = COSTS.task_remainder_share
 """Share of a part that is too little for a task of its own."""
 
 
-def even(
+def equal_cuts(
     weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes, most: int
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Positions at which to cut the sequence of files into tasks of equal bytes, in files from the beginning.

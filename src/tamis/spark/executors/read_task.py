@@ -92,7 +92,7 @@ class Read:
                 yield from self._task(task)
 
     def _task(self, task: Task) -> Iterator[pa.RecordBatch]:
-        key, attempt = _where(task.scan or self.scan, task.index)
+        key, attempt = _outcome_key(task.scan or self.scan, task.index)
         outcome = Outcome(key, attempt)
         try:
             yield from join_batches(self._rows(task, outcome), SMALLEST_BATCH)
@@ -104,9 +104,9 @@ class Read:
         """The rows in Spark's types."""
         target = spark_schema(to_arrow_schema(self.spec.schema))
         for ref, batch in self._read(task, outcome):
-            yield self._placed(batch, target, ref) if self.spec.positions else cast_batch(batch, target)
+            yield self._with_positions(batch, target, ref) if self.spec.positions else cast_batch(batch, target)
 
-    def _placed(self, batch: pa.RecordBatch, target: pa.Schema, ref: PartRef) -> pa.RecordBatch:
+    def _with_positions(self, batch: pa.RecordBatch, target: pa.Schema, ref: PartRef) -> pa.RecordBatch:
         """The batch with the part id and ordinal of each row, and with ``_metadata`` if it is asked for."""
         columns = cast_batch(batch.select(range(len(target))), target).columns if target.names else []
         ordinals = batch.column(len(target))
@@ -178,7 +178,7 @@ def packed_rows(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _where(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]]:
+def _outcome_key(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]]:
     """The outcome's key and attempt. Outside a Spark task, execution and attempt are empty."""
     from pyspark import TaskContext
 
@@ -189,7 +189,7 @@ def _where(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]
     return (scan, execution, index), (context.stageId(), context.attemptNumber())
 
 
-def bare(count: int) -> pa.RecordBatch:
+def rows_without_columns(count: int) -> pa.RecordBatch:
     """A batch of ``count`` rows for a query without columns.
 
     It has one column of NULLs, because PySpark turns batches without columns into one dictionary per row.
@@ -232,7 +232,7 @@ def _spark_type(data_type: pa.DataType) -> pa.DataType:
 def cast_batch(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
     """``batch`` cast to the types of ``target``; not copied if they are equal."""
     if not target.names:
-        return bare(len(batch))
+        return rows_without_columns(len(batch))
     if batch.schema.equals(target):
         return batch
     columns = [c if c.type.equals(f.type) else c.cast(f.type) for c, f in zip(batch.columns, target, strict=True)]

@@ -80,7 +80,7 @@ def is_refusal(result: bytes) -> bool:
     return result.startswith(_REFUSED)
 
 
-def renamed(
+def call_with_names(
     batches: Iterator[pa.RecordBatch], names: list[str], function: Callable[[Iterator[pa.RecordBatch]], Any]
 ) -> Any:
     """Call ``function`` with the batches, their columns renamed to ``names``."""
@@ -109,7 +109,7 @@ def rewrite(pickled: bytes) -> tuple[list[str], list[bytes]]:
     """Rewrite the rows of some parts that a filter does not match.
 
     Returns the ids of the parts without a row that matches, which are left alone, and manifests as IPC. The argument is
-    made by ``rewriting``.
+    made by ``pack_rewrite``.
     """
     parts, read, conjuncts, write = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     matching = [has_match(ref, read, ReadCounters()) for ref in parts]
@@ -118,7 +118,7 @@ def rewrite(pickled: bytes) -> tuple[list[str], list[bytes]]:
     return [ref.part_id for ref, matches in zip(parts, matching, strict=True) if not matches], manifests
 
 
-def rewriting(parts: Iterable[Any], read: Any, conjuncts: tuple[Expr, ...], write: WriteSpec) -> bytes:
+def pack_rewrite(parts: Iterable[Any], read: Any, conjuncts: tuple[Expr, ...], write: WriteSpec) -> bytes:
     """Pickle the argument of ``rewrite``."""
     return pickle.dumps((list(parts), read, conjuncts, write))
 

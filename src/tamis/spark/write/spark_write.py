@@ -78,7 +78,7 @@ def map_rows(df: Any, function: Callable[[Any], Any], result: str, *, narrow: bo
         return marked.mapInArrow(executor_function(df.sparkSession, checked), result)
     if not any("." in name or "`" in name for name in df.columns):
         return df.mapInArrow(executor_function(df.sparkSession, function), result)
-    named = functools.partial(task.renamed, names=df.columns, function=function)
+    named = functools.partial(task.call_with_names, names=df.columns, function=function)
     return df.toDF(*(f"c{i}" for i in range(len(df.columns)))).mapInArrow(
         executor_function(df.sparkSession, named), result
     )
@@ -185,7 +185,8 @@ def _rewrite(
     context = spark.sparkContext
     count = min(len(parts), max(context.defaultParallelism, len(parts) // 4))
     work = [
-        task.rewriting([parts[i] for i in range(at, len(parts), count)], read, conjuncts, spec) for at in range(count)
+        task.pack_rewrite([parts[i] for i in range(at, len(parts), count)], read, conjuncts, spec)
+        for at in range(count)
     ]
     with spark_job(spark, "rewrite partly replaced parts of", store.url):
         done = context.parallelize(work, count).map(executor_function(spark, task.rewrite)).collect()
