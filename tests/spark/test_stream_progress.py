@@ -11,7 +11,7 @@ import pytest
 from tests.spark.conftest import Lake
 from tests.spark.streamed import batches_of, daily, drain, ended, now, some, where
 
-from tamis.spark.streaming.query_filters import filters_now
+from tamis.spark.streaming.query_filters import current_filters
 
 Shape = Callable[[Any], Any]
 Sink = Callable[[Any], Any]
@@ -122,9 +122,9 @@ def test_filters_are_asked_for_only_where_parts_come(
 
     def counted(*arguments: Any) -> Any:
         asked.append(1)
-        return filters_now(*arguments)
+        return current_filters(*arguments)
 
-    monkeypatch.setattr("tamis.spark.streaming.stream_read.filters_now", counted)
+    monkeypatch.setattr("tamis.spark.streaming.stream_read.current_filters", counted)
     assert len(drain(lake, tmp_path / "a", where(AGES), maxFilesPerTrigger="2")) == len(asked) == 3
     assert drain(lake, tmp_path / "a", where(AGES), maxFilesPerTrigger="2") == []
     assert len(drain(lake, tmp_path / "b", where(AGES))) == 1

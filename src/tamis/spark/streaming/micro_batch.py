@@ -100,7 +100,7 @@ class MicroBatch:
         check_table_reader(load(source.store).head.schemas, self._selected)
         here, there = Position.from_json(start.json()), Position.from_json(end.json())
         ranges = self._follower.ranges(here, there)
-        request = request_of(scan, self._conjuncts, self._selected, scan.options)
+        request = range_request(scan, self._conjuncts, self._selected, scan.options)
         plan = self._plan = plan_ranges(ranges, source.store, request)
         plan.report.stream = Counts(
             query=local_property("sql.streaming.queryId"), batch=_number(local_property("streaming.sql.batchId")),
@@ -130,7 +130,7 @@ class MicroBatch:
         return f"tamis stream of {self._scan.source.name}, filter: [{' AND '.join(map(short_sql, self._conjuncts))}]"
 
 
-def request_of(scan: Scan, conjuncts: tuple[Expr, ...], selected: Schema, options: Options) -> PlanRequest:
+def range_request(scan: Scan, conjuncts: tuple[Expr, ...], selected: Schema, options: Options) -> PlanRequest:
     """What to plan for. Rows on which a conjunct fails are kept, since Spark tests all of them again."""
     text = " AND ".join(short_sql(c) for c in conjuncts) or None
     name = scan.source.name
@@ -162,7 +162,7 @@ class Batches:
         if len(selected) != len(columns):
             return None
         conjuncts = translated_filters(self._owner, asked.filters(), schema)
-        return [stream.batch(conjuncts, selected).java(), stream.number(asked.end(), selected)]
+        return [stream.batch(conjuncts, selected).java(), stream.column_set_number(asked.end(), selected)]
 
 
 _strategies: weakref.WeakKeyDictionary[Bridge, Any] = weakref.WeakKeyDictionary()

@@ -24,7 +24,7 @@ def translated_filters(owner: Bridge, trees: Any, schema: Schema) -> tuple[Expr,
     return translate_filters(text, schema, zone_table(owner)).conjuncts
 
 
-def filters_now(owner: Bridge, key: str, schema: Schema) -> list[tuple[Expr, ...]] | None:
+def current_filters(owner: Bridge, key: str, schema: Schema) -> list[tuple[Expr, ...]] | None:
     """Return the filters above each scan of a stream if its query's next micro-batch were planned now.
 
     Call it in the thread of the query. ``key`` is that of the stream's Java object. None if the query's plan

@@ -24,9 +24,9 @@ from tamis.engine.scan.query_instants import instant_micros
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.analyzed_schema import check_folded_columns
 from tamis.spark.options.source_options import Use, read_options
-from tamis.spark.streaming.micro_batch import INTERFACES, STREAM, MicroBatch, plan_with_filters, request_of
-from tamis.spark.streaming.query_filters import filters_now, referenced_columns
-from tamis.spark.streaming.stream_start import kept_start
+from tamis.spark.streaming.micro_batch import INTERFACES, STREAM, MicroBatch, plan_with_filters, range_request
+from tamis.spark.streaming.query_filters import current_filters, referenced_columns
+from tamis.spark.streaming.stream_start import stored_start
 from tamis.storage.commit_log import load
 from tamis.storage.commit_log.part_range import PartRange
 
@@ -77,7 +77,7 @@ class MicroBatchStream:
         Spark stores only the end of the first micro-batch. Until that is committed, Spark asks for the start again,
         also when it repeats the micro-batch.
         """
-        return self._offset(kept_start(self._owner, self._checkpoint, self._begin))
+        return self._offset(stored_start(self._owner, self._checkpoint, self._begin))
 
     def _begin(self) -> Position:
         version, timestamp = self._options.get("startingversion"), self._options.get("startingtimestamp")
@@ -155,7 +155,7 @@ class MicroBatchStream:
         """Return the stream as one micro-batch reads it under ``conjuncts``."""
         return MicroBatch(self, self._scan, self._follower, conjuncts, selected)
 
-    def number(self, end: str, selected: Schema) -> int:
+    def column_set_number(self, end: str, selected: Schema) -> int:
         """Return a number for the columns ``selected``, which no others have in the micro-batch up to ``end``."""
         if self._read[0] != end:
             self._read = end, []
@@ -174,13 +174,13 @@ class MicroBatchStream:
 
         @cache  # asked for only if there are parts: Spark asks an idle stream a hundred times a second
         def filters() -> list[tuple[Expr, ...]]:
-            found = filters_now(self._owner, self.java_key, self.schema)
+            found = current_filters(self._owner, self.java_key, self.schema)
             return [()] if found is None else found
 
         def wanted(part_range: PartRange) -> Bools:
             found = np.full(len(part_range.parts()), () in filters())
             for conjuncts in filter(None, filters() if not found.all() else []):
-                request = request_of(scan, conjuncts, self.schema, options)
+                request = range_request(scan, conjuncts, self.schema, options)
                 found |= kept_parts(part_range, plan_ranges([part_range], scan.source.store, request))
             return found
 

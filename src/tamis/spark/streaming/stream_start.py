@@ -14,7 +14,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 _FILE = "tamis_start.json"
 
 
-def kept_start(owner: Bridge, folder: str, begin: Callable[[], Position]) -> Position:
+def stored_start(owner: Bridge, folder: str, begin: Callable[[], Position]) -> Position:
     """Return the start that ``folder`` holds; the first call keeps ``begin()`` there.
 
     ``folder`` is that of the source in the query's checkpoint. Call it in a thread of the query.
