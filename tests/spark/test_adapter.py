@@ -213,10 +213,10 @@ def test_only_a_table_that_answers_the_same_is_alike(lake: Any) -> None:
     lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
     first = loaded(lake, "t")
     again = loaded(lake, "t")
-    assert first._alike == again._alike
+    assert first._answers_key == again._answers_key
     lake.sql("ALTER TABLE lake.db.t ADD COLUMN b INT")
     later = loaded(lake, "t")
-    assert first._alike != later._alike
+    assert first._answers_key != later._answers_key
     assert [list(lake.sql("SELECT * FROM lake.db.t").columns), str(later.java().schema().json()).count('"name"')] == [
         ["a", "b"],
         2,
@@ -225,8 +225,8 @@ def test_only_a_table_that_answers_the_same_is_alike(lake: Any) -> None:
     same = SparkTable(first.bridge, first.store, first.snapshot, ["other"])
     staged = SparkTable(first.bridge, first.store, first.snapshot, first.names, head=later.head)
     kind = type("Kind", (SparkTable,), {})(first.bridge, first.store, first.snapshot, first.names)
-    assert len({t._alike for t in (first, later, loaded(lake, "u"), same, staged, kind)}) == 6
-    assert staged._alike is None
+    assert len({t._answers_key for t in (first, later, loaded(lake, "u"), same, staged, kind)}) == 6
+    assert staged._answers_key is None
     assert (str(same.java().name()), str(first.java().name())) == ("other", ".".join(first.names))
 
 

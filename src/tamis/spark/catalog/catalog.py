@@ -102,7 +102,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         start = world().monotonic()
         store, snapshot = self.open(names, at)
         table = SparkTable(self.bridge, store, snapshot, (self._name, *names))
-        table.pinned = bool(_point(at))
+        table.pinned = bool(_load_arguments(at))
         cost = store.io.bytes + snapshot.io.bytes, store.io.requests + snapshot.io.requests
         table.opening = Opening(*cost, world().monotonic() - start)
         return table.java(pushed_planning(self.bridge))
@@ -111,7 +111,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         """The table's store and the requested snapshot. Raises Spark's own error for a missing table."""
         if not can_exist(names):
             raise spark_errors.no_such_table(self.bridge, (self._name, *names))
-        store, point = self.warehouse.store(names), _point(at)
+        store, point = self.warehouse.store(names), _load_arguments(at)
         try:
             return store, load(store, point.get("version"), point.get("timestamp_micros"))
         except NotFound as error:
@@ -137,7 +137,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
     # ``given`` is a TableInfo, or what Spark 4.0 passes: columns, partitioning and properties.
 
     def createTable(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
-        return self._created(self.bridge.identifier(identifier), requested_definition(self.bridge, *given))
+        return self._create_table(self.bridge.identifier(identifier), requested_definition(self.bridge, *given))
 
     def createTableLike(self, identifier: Any, info: Any, source: Any) -> Any:  # noqa: N802  # Spark's name
         """Create a table like ``source``, whose columns and clustering are in ``info``.
@@ -147,11 +147,11 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         asked, origin = requested_definition(self.bridge, info), self.bridge.target(source)
         if isinstance(origin, SparkTable):
             asked = inherited_definition(asked, origin.head, self.bridge.dict(info.properties()))
-        return self._created(self.bridge.identifier(identifier), asked)
+        return self._create_table(self.bridge.identifier(identifier), asked)
 
-    def _created(self, names: Names, asked: Definition) -> Any:
-        store, head = self._new(names, asked)
-        snapshot = self.unless_taken(names, lambda: create(store, head, Operation("create")))
+    def _create_table(self, names: Names, asked: Definition) -> Any:
+        store, head = self._new_table(names, asked)
+        snapshot = self.create_unless_exists(names, lambda: create(store, head, Operation("create")))
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
     def stageCreate(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
@@ -168,7 +168,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         staged = self._staged_replacement if self.warehouse.is_table(names) else self._staged_new
         return staged(names, asked).java()
 
-    def free_place(self, names: Names) -> Store:
+    def new_table_store(self, names: Names) -> Store:
         """The store of a new table of that name. Raises Spark's own error if the name is taken."""
         if self.warehouse.is_table(names) or self.warehouse.is_view(names):
             raise spark_errors.table_exists(self.bridge, (self._name, *names))
@@ -184,19 +184,21 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         check_free(store)
         return store
 
-    def _new(self, names: Names, asked: Definition) -> tuple[Store, Head]:
-        return self.free_place(names), new_head(asked, names)
+    def _new_table(self, names: Names, asked: Definition) -> tuple[Store, Head]:
+        return self.new_table_store(names), new_head(asked, names)
 
     def _staged_new(self, names: Names, asked: Definition) -> StagedTable:
-        store, head = self._new(names, asked)
-        return StagedTable(self.bridge, store, None, head, (self._name, *names), lambda: self.warehouse.tidy(names))
+        store, head = self._new_table(names, asked)
+        return StagedTable(
+            self.bridge, store, None, head, (self._name, *names), lambda: self.warehouse.remove_empty_folders(names)
+        )
 
     def _staged_replacement(self, names: Names, asked: Definition) -> StagedTable:
         store, snapshot = self.open(names)
         head = new_head(asked, names, snapshot.head)
         return StagedTable(self.bridge, store, snapshot, head, (self._name, *names), _nothing)
 
-    def unless_taken(self, names: Names, make: Callable[[], T]) -> T:
+    def create_unless_exists(self, names: Names, make: Callable[[], T]) -> T:
         """Return ``make()``. Raises Spark's own error where another call made a table of that name first."""
         try:
             return make()
@@ -209,7 +211,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         names = self.bridge.identifier(identifier)
         if not self.warehouse.is_table(names):
             return False
-        self._stays(names[:-1])
+        self._keep_namespace(names[:-1])
         self.warehouse.drop_table(names)
         return True
 
@@ -217,14 +219,14 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         return self.dropTable(identifier)
 
     def renameTable(self, old: Any, new: Any) -> None:  # noqa: N802  # Spark's name
-        source, target = self.bridge.identifier(old), self.within(self.bridge.identifier(new))
+        source, target = self.bridge.identifier(old), self.strip_catalog_name(self.bridge.identifier(new))
         if not self.warehouse.is_table(source):
             raise spark_errors.no_such_table(self.bridge, (self._name, *source))
         if self.warehouse.is_table(target) or self.warehouse.is_view(target):
             raise spark_errors.table_exists(self.bridge, (self._name, *target))
         self._existing_names(target[:-1])
         self.warehouse.check_not_ended(source)
-        self._stays(source[:-1])
+        self._keep_namespace(source[:-1])
         self.warehouse.rename(source, target)
         store, _ = self.open(target)
 
@@ -240,12 +242,12 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         snapshot = requested_alteration(self.bridge, store, snapshot, changes).commit()
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
-    def within(self, names: Names) -> Names:
+    def strip_catalog_name(self, names: Names) -> Names:
         """The new name without the catalog's name, which Spark passes as a namespace (SPARK-39527)."""
         qualified = len(names) > 1 and names[0] == self._name and not self.warehouse.is_namespace(names[:1])
         return names[1:] if qualified else names
 
-    def _stays(self, namespace: Names) -> None:
+    def _keep_namespace(self, namespace: Names) -> None:
         """Keep a namespace that exists only by its tables (created by path) when its last table goes."""
         if namespace:
             self.warehouse.create_namespace(namespace, {})
@@ -262,7 +264,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         return commit(store, proposal)
 
 
-def _point(at: Any) -> dict[str, int]:
+def _load_arguments(at: Any) -> dict[str, int]:
     """The arguments of ``commit_log.load`` for VERSION AS OF (text) or TIMESTAMP AS OF (microseconds)."""
     if isinstance(at, bool) or not isinstance(at, int | str):
         return {}

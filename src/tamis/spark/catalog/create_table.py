@@ -12,7 +12,7 @@ from tamis.engine.operations.schema.constraint_definitions import ConstraintRequ
 from tamis.engine.scan import check_places, check_properties
 from tamis.engine.scan.scan_options import PREFIX
 from tamis.errors import InvalidInput
-from tamis.spark.catalog.generated_properties import COMPUTED, with_generated
+from tamis.spark.catalog.generated_properties import COMPUTED, apply_generated_properties
 from tamis.spark.catalog.spark_constraints import asked_constraint
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
@@ -62,7 +62,7 @@ def requested_definition(bridge: Bridge, *asked: Any) -> Definition:
             "LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there."
         )
     return Definition(
-        checked_columns(with_generated(_columns(bridge, columns), given)),
+        checked_columns(apply_generated_properties(_columns(bridge, columns), given)),
         clustering(bridge, transforms),
         user_properties({k: v for k, v in given.items() if not k.startswith(COMPUTED)}),
         given.get("comment"),
@@ -128,7 +128,7 @@ def user_properties(given: Mapping[str, str]) -> dict[str, str]:
     Spark gives OPTIONS twice, as ``option.name`` and as ``name``; of them, only settings of Tamis are properties.
     """
     options = {k.removeprefix("option."): v for k, v in given.items() if k.startswith("option.")}
-    created_options(options)
+    check_create_options(options)
     written = {k for k in options if not k.lower().startswith(PREFIX)}
     kept = {
         k: v
@@ -138,7 +138,7 @@ def user_properties(given: Mapping[str, str]) -> dict[str, str]:
     return check_properties(kept)
 
 
-def created_options(given: Mapping[str, str]) -> None:
+def check_create_options(given: Mapping[str, str]) -> None:
     """Check the options of a write that creates or replaces a table.
 
     Raises ``InvalidInput``, also for ``overwriteSchema=false``, because the columns are replaced.

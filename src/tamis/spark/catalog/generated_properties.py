@@ -26,7 +26,7 @@ def generated_properties(schema: Schema) -> dict[str, str]:
     return generated | {IDENTITY + f.name: json.dumps(f.identity.to_json()) for f in schema if f.identity is not None}
 
 
-def with_generated(schema: Schema, properties: Mapping[str, str]) -> Schema:
+def apply_generated_properties(schema: Schema, properties: Mapping[str, str]) -> Schema:
     """Return ``schema`` with the generated and identity columns that ``properties`` define.
 
     Raises ``NotFound`` for an unknown column, ``InvalidInput`` (``BAD_PROPERTY``) for another form.

@@ -9,7 +9,7 @@ from tamis.core.types import Field, Schema
 from tamis.errors import InvalidInput, NotFound
 
 
-def with_kept(before: Schema, after: Schema) -> Schema:
+def keep_generated_columns(before: Schema, after: Schema) -> Schema:
     """Return ``after`` with its columns generated as those of the same names (ignoring case) in ``before``.
 
     A column that ``after`` does not have is dropped. Raises ``InvalidInput`` (``BAD_OPTION``) naming a generated

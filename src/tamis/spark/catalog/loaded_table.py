@@ -71,7 +71,7 @@ class LoadedTable(Indexed):
         """Whether a version or time was asked for."""
 
     @classmethod
-    def held(cls, bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> Self:
+    def opened_by_path(cls, bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> Self:
         """Return a table opened by path for writing ``df``, whose columns become the schema if there is none."""
         head = (
             snapshot.head
@@ -91,10 +91,10 @@ class LoadedTable(Indexed):
 
     def java(self, planning: Sequence[Any] | None = None) -> Any:
         """A Java table. ``planning``, if any, is what ``Bridge.install_strategy`` installs first."""
-        return self.bridge.implement([*INTERFACES, *self._evolving], self, self._alike, planning)
+        return self.bridge.implement([*INTERFACES, *self._evolution_interfaces], self, self._answers_key, planning)
 
     @property
-    def _alike(self) -> str | None:
+    def _answers_key(self) -> str | None:
         """Key under which Java caches constant answers, or None. Each query loads its tables twice."""
         return (
             "\0".join([type(self).__name__, *map(str, self._value()[1:]), self.store.url, *self.names])
@@ -103,7 +103,7 @@ class LoadedTable(Indexed):
         )
 
     @property
-    def _evolving(self) -> list[str]:
+    def _evolution_interfaces(self) -> list[str]:
         """Interfaces for schema evolution, if this Spark has them."""
         name = _CATALOG + "SupportsSchemaEvolution"
         return [name] if self.bridge.is_java_class(name) else []
@@ -176,7 +176,7 @@ class LoadedTable(Indexed):
         return self.bridge.struct_type(to_spark(self.logical_schema, ids=self._keeps_ids))
 
     def capabilities(self) -> list[Any]:
-        return table_capabilities(self.bridge, evolving=bool(self._evolving))
+        return table_capabilities(self.bridge, evolving=bool(self._evolution_interfaces))
 
     def properties(self) -> dict[str, str]:
         shown = {k: v for k, v in self.head.properties.items() if k != PENDING}

@@ -71,7 +71,7 @@ class PathSource:
         session = self._bridge.active_session()
         found = read_options(given, {*READS, Use.WRITE_STREAM}, by_path=True)
         store, zone = self._store(given, session), session.conf.get("spark.sql.session.timeZone")
-        point = _point(found, zone)
+        point = _load_arguments(found, zone)
         if found.get("readchangefeed"):
             if point:
                 raise _bad(
@@ -93,7 +93,7 @@ class PathSource:
         return session_store(self._bridge, session, _path(given), storage)
 
 
-def _point(found: Mapping[str, Any], zone: str) -> dict[str, Any]:
+def _load_arguments(found: Mapping[str, Any], zone: str) -> dict[str, Any]:
     """The arguments of ``commit_log.load`` that name the snapshot."""
     version, instant = found.get("versionasof"), found.get("timestampasof")
     check_single_point(version, instant)

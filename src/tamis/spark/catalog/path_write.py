@@ -14,7 +14,7 @@ from tamis.engine.operations.schema.constraint_definitions import repeat_request
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.catalog.create_table import Definition, data_format, new_head
-from tamis.spark.catalog.kept_definitions import with_kept
+from tamis.spark.catalog.kept_definitions import keep_generated_columns
 from tamis.spark.catalog.staged_table import commit_replacement
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported_statement
@@ -101,7 +101,7 @@ class PathWrite:
             asked = replace(asked, cluster_by=names)
         if before.schema is not None:
             again = tuple(repeat_request(one, before.schema) for one in before.constraints)
-            asked = replace(asked, constraints=again, schema=with_kept(before.schema, asked.schema))
+            asked = replace(asked, constraints=again, schema=keep_generated_columns(before.schema, asked.schema))
         try:
             head = replace(new_head(asked, (), before), name=before.name)
         except NotFound as error:

@@ -10,7 +10,7 @@ from tamis.engine.operations.rows.append import create_with_parts, discard_parts
 from tamis.engine.part_writer.identity_values import identity_of
 from tamis.engine.scan import Options
 from tamis.errors import TamisError
-from tamis.spark.catalog.create_table import created_options
+from tamis.spark.catalog.create_table import check_create_options
 from tamis.spark.catalog.loaded_table import _CATALOG, INTERFACES, LoadedTable
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -77,7 +77,7 @@ class StagedTable(SparkTable):
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
         options = self.bridge.dict(info.options().asCaseSensitiveMap())
-        created_options(options)
+        check_create_options(options)
         return StagedWrite(self, options).java()
 
     def commitStagedChanges(self) -> None:  # noqa: N802  # Spark's name

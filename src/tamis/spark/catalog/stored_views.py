@@ -47,7 +47,7 @@ class StoredViews:
 
     def drop(self, names: Names) -> None:
         self._root.delete(self._path(names))
-        self._warehouse.tidy(names)
+        self._warehouse.remove_empty_folders(names)
 
     def _path(self, names: Names) -> str:
         return f"{relative_path(names)}/{VIEW}"

@@ -85,20 +85,20 @@ class Views:
         return True
 
     def renameView(self, old: Any, new: Any) -> None:  # noqa: N802  # Spark's name
-        source, target = self.bridge.identifier(old), self.within(self.bridge.identifier(new))
+        source, target = self.bridge.identifier(old), self.strip_catalog_name(self.bridge.identifier(new))
         definition = self._existing_view(source)
         self._check_name(target)
         if not self.views.create(target, definition):
             raise spark_errors.view_exists(self.bridge, (self._name, *target))
         self.views.drop(source)
 
-    def within(self, names: Names) -> Names:
+    def strip_catalog_name(self, names: Names) -> Names:
         raise NotImplementedError
 
     def _existing_names(self, names: Names) -> Names:
         raise NotImplementedError
 
-    def _stays(self, namespace: Names) -> None:
+    def _keep_namespace(self, namespace: Names) -> None:
         raise NotImplementedError
 
     def _check_name(self, names: Names) -> None:
@@ -113,7 +113,7 @@ class Views:
                 name=".".join(names),
                 remedy="Choose another name for the view.",
             )
-        self._stays(names[:-1])
+        self._keep_namespace(names[:-1])
 
     def _check_no_view(self, names: Names) -> None:
         if self.warehouse.is_view(names):

@@ -110,15 +110,15 @@ class Warehouse:
             self.drop_table((*names, table))
         for view in self.children(names, "view"):
             self.root.delete(f"{relative_path((*names, view))}/{VIEW}")
-            self.tidy((*names, view))
+            self.remove_empty_folders((*names, view))
         for inner in self.children(names, "namespace"):
             self.drop_namespace((*names, inner))
         self.root.delete(f"{relative_path(names)}/{MARKER}")
         if (local := self._local(relative_path(names))) is not None:
             _remove_dropped(local)
-        self.tidy(names)
+        self.remove_empty_folders(names)
 
-    def tidy(self, names: Names) -> None:
+    def remove_empty_folders(self, names: Names) -> None:
         """Remove local folders that a failed creation or a removal left empty."""
         local = self._local(relative_path(names))
         for folder in (local / "data", local) if local is not None else ():

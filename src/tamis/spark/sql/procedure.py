@@ -105,7 +105,8 @@ def named_table(catalog: Any, arguments: dict[str, Any]) -> Any:
 
 def new_name(catalog: Any, arguments: dict[str, Any]) -> tuple[str, ...]:
     """The name of the new table that the argument ``table`` gives, without the catalog's own name before it."""
-    return catalog.within(table_name(arguments["table"]))  # type: ignore[no-any-return]  # the catalog is Any
+    names: tuple[str, ...] = catalog.strip_catalog_name(table_name(arguments["table"]))
+    return names
 
 
 def opened_table(catalog: Any, arguments: dict[str, Any]) -> Any:

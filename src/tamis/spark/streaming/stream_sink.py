@@ -56,7 +56,7 @@ class StreamSink:
         df = python_frame(data)
 
         def append(snapshot: Snapshot, operation: Operation) -> Result:
-            handle = self._made.held(bridge_of(df.sparkSession), self._store, snapshot, df)
+            handle = self._made.opened_by_path(bridge_of(df.sparkSession), self._store, snapshot, df)
             handle.operation = operation
             return insert_rows(handle, df, None)
 

@@ -63,7 +63,7 @@ def _statement(
     *,
     allow_outside: bool = False,
 ) -> Result:
-    handle = SparkTable.held(bridge_of(df.sparkSession), table.store, start, df)
+    handle = SparkTable.opened_by_path(bridge_of(df.sparkSession), table.store, start, df)
     handle.operation = operation or handle.operation
     return insert_rows(handle, df, replaced, allow_outside=allow_outside)
 

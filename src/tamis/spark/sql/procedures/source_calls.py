@@ -13,7 +13,7 @@ from tamis.table.adoption import AdoptionOptions, adopt_into
 
 def _adopt(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     names = new_name(catalog, arguments)
-    store = catalog.free_place(names)
+    store = catalog.new_table_store(names)
     asked = AdoptionOptions(
         mode=arguments["mode"],
         dry_run=arguments["dry_run"],
@@ -24,7 +24,7 @@ def _adopt(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
         properties=arguments["properties"],
         name=".".join(names),
     )
-    _, done = catalog.unless_taken(names, lambda: adopt_into(store, arguments["source"], asked))
+    _, done = catalog.create_unless_exists(names, lambda: adopt_into(store, arguments["source"], asked))
     row = done.as_dict()
     return pa.Table.from_pylist([{**row, "columns": ", ".join(row["columns"])}], schema=_ADOPTION)
 
