@@ -350,7 +350,7 @@ def test_clauses_stand_by_kind_as_spark_has_them(table: tamis.Table) -> None:
         .when_not_matched_by_source_delete()
         .when_matched_update({"v": "source.v"})
     )
-    assert dml_by_path.when(merge.clauses).split(" WHEN ") == [
+    assert dml_by_path.merge_clauses_sql(merge.clauses).split(" WHEN ") == [
         "WHEN MATCHED AND (target.v = 2) THEN DELETE",
         "MATCHED THEN UPDATE SET `v` = source.v",
         "NOT MATCHED THEN INSERT *",

@@ -193,13 +193,13 @@ def test_rows_that_the_user_has_checkpointed_are_not_computed_again(
 
     folder = tmp_path / "computations"
     folder.mkdir()
-    narrow, attempts = merge_pruning.narrow, []
+    prune_target, attempts = merge_pruning.prune_target, []
 
     def counted(*given: Any) -> Any:
         attempts.append(given)
-        return narrow(*given)
+        return prune_target(*given)
 
-    monkeypatch.setattr(merge_pruning, "narrow", counted)
+    monkeypatch.setattr(merge_pruning, "prune_target", counted)
     source = moving_rdd(made, folder).localCheckpoint()
     for rdd in dict(made.spark.sparkContext._jsc.getPersistentRDDs()).values():
         rdd.unpersist(True)

@@ -23,7 +23,7 @@ from tamis.spark.scan.pushed_filters import java_builder
 from tamis.spark.sql.newer_statements import NEWER, newer_statements
 from tamis.spark.sql.statements import Statements
 from tamis.spark.write.insert_by_path import append
-from tamis.spark.write.spark_compact import by_executors
+from tamis.spark.write.spark_compact import executor_workers
 
 ADD = '{"type": "struct", "fields": [{"name": "a", "type": "integer", "nullable": true, "metadata": {}}]}'
 
@@ -82,7 +82,7 @@ def test_every_entry_refuses_before_it_touches_the_jvm(tmp_path: Path) -> None:
     with refused():
         table.scan("a = 1").to_spark(spark)
     with refused():
-        by_executors(spark)
+        executor_workers(spark)
     assert table.refresh().version == 0
 
 

@@ -79,7 +79,7 @@ class UpkeepVerbs:
             limits=operations.Limits(max_bytes, max_seconds),
             workers=None
             if spark is None
-            else importlib.import_module("tamis.spark.write.spark_compact").by_executors(spark),
+            else importlib.import_module("tamis.spark.write.spark_compact").executor_workers(spark),
             progress=progress,
         )[1]
 

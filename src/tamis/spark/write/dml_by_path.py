@@ -99,7 +99,7 @@ def merge(
             table,
             df.sparkSession,
             latest,
-            lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {when(clauses)}",
+            lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {merge_clauses_sql(clauses)}",
         )
     finally:
         df.sparkSession.catalog.dropTempView(view)
@@ -124,7 +124,7 @@ def _run(table: Any, spark: Any, latest: Latest, statement: Callable[[str], str]
     check_version(str(spark.version))
 
     def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
-        with _in_hand(spark, table, snapshot) as (name, target):
+        with _registered_target(spark, table, snapshot) as (name, target):
             try:
                 spark.sql(statement(name)).collect()
             except Exception:
@@ -137,7 +137,7 @@ def _run(table: Any, spark: Any, latest: Latest, statement: Callable[[str], str]
 
 
 @contextmanager
-def _in_hand(spark: Any, table: Any, snapshot: Snapshot) -> Any:
+def _registered_target(spark: Any, table: Any, snapshot: Snapshot) -> Any:
     java = bridge_of(spark)
     held = _statement_catalog(java)
     spark.conf.set(f"spark.sql.catalog.{CATALOG}", java.catalog_class)
@@ -170,7 +170,7 @@ def _assignments(values: Mapping[str, str]) -> str:
     return ", ".join(f"{backquote(name)} = {text}" for name, text in values.items())
 
 
-def when(clauses: Sequence[MergeClause]) -> str:
+def merge_clauses_sql(clauses: Sequence[MergeClause]) -> str:
     """The clauses as SQL, ordered by kind as Spark's grammar requires, and otherwise as given."""
     kinds = list(_WHEN)
     return " ".join(_clause(c) for c in sorted(clauses, key=lambda c: kinds.index(c.kind)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tamis.spark.catalog.loaded_table import LoadedTable
 
 
-def without_kept(df: Any, table: LoadedTable, scan_key: str) -> Any:
+def null_unassigned_columns(df: Any, table: LoadedTable, scan_key: str) -> Any:
     """Return the row changes ``df`` with NULL in the generated columns that an UPDATE or MERGE does not assign."""
     names = _generated(table.head)
     if not names:
@@ -38,7 +38,7 @@ def check_numbers(df: Any, table: LoadedTable, scan_keys: list[str]) -> None:
         raise given_number(column.name, "a value")
 
 
-def with_generated(df: Any, head: Head) -> Any:
+def compute_sort_columns(df: Any, head: Head) -> Any:
     """Return ``df``, rows of the table or row changes, with the generated columns by which they will be sorted."""
     if head.schema is None or not any(head.schema.by_id[ids[0]].generated for ids in head.cluster_by):
         return df

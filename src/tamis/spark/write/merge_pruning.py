@@ -43,7 +43,7 @@ class HeldSource:
             self.rdd.unpersist(False)
 
 
-def collect_narrowed(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T]) -> _T:
+def collect_pruned(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T]) -> _T:
     """Return ``collect`` of the rows of ``df``, a MERGE, whose target ``scan`` is planned by the source's keys.
 
     If an executor is lost that held rows of the source, the source is computed again, and the target's scan is
@@ -54,7 +54,7 @@ def collect_narrowed(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T
     while True:
         attempt, source = attempt + 1, HeldSource()
         try:
-            return collect(narrow(df, table, scan, source))
+            return collect(prune_target(df, table, scan, source))
         except Exception as error:
             if attempt == MOST_COMPUTATIONS or not source.lost_by(error):
                 if _lost_rdds(error):
@@ -66,7 +66,7 @@ def collect_narrowed(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T
         scan.apply_join_keys(())
 
 
-def narrow(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:
+def prune_target(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:
     """Plan ``scan``, by which ``df`` reads the target, for the source's keys only.
 
     Returns the DataFrame to run instead of ``df``. Keys and rows come from one computation of the source, which

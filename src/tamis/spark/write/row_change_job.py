@@ -17,7 +17,7 @@ from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
 from tamis.spark.executors.row_metadata import METADATA
 from tamis.spark.executors.write_task import is_refusal, returned_refusal
-from tamis.spark.write.generated_rows import with_generated
+from tamis.spark.write.generated_rows import compute_sort_columns
 from tamis.spark.write.narrow_rows import write_without_byte_limit
 from tamis.spark.write.spark_job import spark_job
 from tamis.spark.write.spark_write import arrange_rows, map_rows
@@ -39,7 +39,7 @@ def collect_changes(df: Any, table: Any, verb: str, options: Options) -> task.Ch
     run = functools.partial(task.change, spec=spec)
 
     def change(rows: Any, narrow: bool) -> task.Changes:
-        arranged = arrange_rows(with_generated(rows, head), head, options) if verb != "delete" else rows
+        arranged = arrange_rows(compute_sort_columns(rows, head), head, options) if verb != "delete" else rows
         with spark_job(rows.sparkSession, _VERBS.get(verb, verb), table.store.url):
             results = [bytes(row[0]) for row in map_rows(arranged, run, task.RESULT, narrow=narrow).collect()]
         done = [pickle.loads(data) for data in results if not is_refusal(data)]  # noqa: S301  # from our workers

@@ -19,13 +19,13 @@ from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, metadat
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
-from tamis.spark.write.generated_rows import check_numbers, without_kept
-from tamis.spark.write.merge_pruning import collect_narrowed
+from tamis.spark.write.generated_rows import check_numbers, null_unassigned_columns
+from tamis.spark.write.merge_pruning import collect_pruned
 from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.own_reads import read_beside
 from tamis.spark.write.row_change_job import collect_changes, commit_changes, planned_change
 from tamis.spark.write.session_frames import python_frame, write_switches
-from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_index import spark_index_builder
 
 _WRITE = "org.apache.spark.sql.connector.write."
 _CATALOG = "org.apache.spark.sql.connector.catalog."
@@ -164,12 +164,13 @@ class ChangeWrite(ChangeWriteBuilder):
         exact = self._local(df)
         beside = read_beside(df, table, change.scans)
         if change.verb == "merge" and len(change.scans) == 1:
-            found = collect_narrowed(df, table, change.scans[0], collect)
+            found = collect_pruned(df, table, change.scans[0], collect)
         else:
             found = collect(df)
         scans = [*change.scans, *beside.scans]
         row_change = planned_change(change.verb, scans, options, exact=exact, reads_all=beside.frames)
-        table.result = self.metrics.result = commit_changes(found, table, row_change, by_spark(df.sparkSession))
+        builder = spark_index_builder(df.sparkSession)
+        table.result = self.metrics.result = commit_changes(found, table, row_change, builder)
 
     def _collect(self, df: Any, options: Options) -> Changes:
         """Write the new rows in ``df``. Commits nothing."""
@@ -177,7 +178,7 @@ class ChangeWrite(ChangeWriteBuilder):
         if change.verb != "delete":
             check_numbers(df, table, [scan.java_key for scan in change.scans])
         for scan in change.scans:
-            df = without_kept(df, table, scan.java_key)
+            df = null_unassigned_columns(df, table, scan.java_key)
         return collect_changes(df, table, change.verb, options)
 
     def _local(self, df: Any) -> bool:

@@ -26,15 +26,15 @@ from tamis.spark.executors.read_task import cast_batch, spark_schema
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.jvm_bridge.spark_types import to_python_spark
 from tamis.spark.scan.scan_frame import ordered_tasks
-from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_index import spark_index_builder
 from tamis.spark.write.spark_job import spark_job
 from tamis.spark.write.spark_write import arrange_rows, map_rows
 from tamis.storage.files import PartRef
 
 
-def by_executors(spark: Any) -> Workers:
+def executor_workers(spark: Any) -> Workers:
     """The executors of ``spark`` as workers of ``layout.compact``."""
-    return Workers(rewriter(spark), by_spark(spark))
+    return Workers(rewriter(spark), spark_index_builder(spark))
 
 
 def rewriter(spark: Any) -> Rewrite:

@@ -55,7 +55,7 @@ def delete_where(table: LoadedTable, predicates: Any, given: dict[str, str]) -> 
         if len(partial) <= LOCAL_PARTS:
             gone = {ref.part_id: position_bitmap(tracked.rows(ref)) for ref in partial}
         else:
-            gone = _by_executors(session, partial, tracked)
+            gone = _find_on_executors(session, partial, tracked)
         table.result = delete_found(table.store, table.snapshot, conjuncts, options, tracked, gone)[1]
     except TamisError as error:
         table.failure = error
@@ -66,20 +66,20 @@ def _conjuncts(table: LoadedTable, predicates: Any) -> tuple[Expr, ...]:
     return tuple(c for p in predicates for c in translate_predicate(table, p))
 
 
-def _by_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> dict[str, Any]:
+def _find_on_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> dict[str, Any]:
     context = session.sparkContext
     count = min(len(parts), max(context.defaultParallelism, len(parts) // 4))
     work = [pickle.dumps([parts[i] for i in range(at, len(parts), count)]) for at in range(count)]
     spec = tracked.found.spec
     with spark_job(session, "find rows to delete in", spec.url):
-        look = executor_function(session, functools.partial(_look, spec=spec))
+        look = executor_function(session, functools.partial(_find_rows, spec=spec))
         done = context.parallelize(work, count).flatMap(look).collect()
     for part, _, counters in done:
         tracked.record_cost(part, counters)
     return {part: read_bitmap(rows, part) for part, rows, _ in done if rows is not None}
 
 
-def _look(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, ReadCounters]]:
+def _find_rows(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, ReadCounters]]:
     """The deletion vector of the matching rows and the read counters of each part."""
     refs: list[PartRef] = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     for ref in refs:

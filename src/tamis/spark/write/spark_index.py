@@ -26,7 +26,7 @@ TASK_ROWS = 10_000_000
 """Base rows per task. Each task makes a sorted run of its own, and a look-up searches every run."""
 
 
-def by_spark(spark: Any) -> Run:
+def spark_index_builder(spark: Any) -> Run:
     """Return a function that builds index parts on the executors of ``spark``, a sorted run per task."""
 
     def run(work: Work) -> list[pa.Table]:
@@ -37,13 +37,13 @@ def by_spark(spark: Any) -> Run:
             pickle.dumps(piece) for piece in work.cut(max(context.defaultParallelism, -(-work.rows // TASK_ROWS)))
         ]
         with spark_job(spark, "build an index of", work.url):
-            done = context.parallelize(pieces, len(pieces)).map(executor_function(spark, done_by_task)).collect()
+            done = context.parallelize(pieces, len(pieces)).map(executor_function(spark, build_index_task)).collect()
         return [from_ipc(m) for of_task in done for m in of_task]
 
     return run
 
 
-def done_by_task(pickled: bytes) -> list[bytes]:
+def build_index_task(pickled: bytes) -> list[bytes]:
     """Run a pickled piece of ``Work`` in a task; return manifests as IPC."""
     work: Work = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     return [to_ipc(manifest) for manifest in work.manifests()]
@@ -102,7 +102,7 @@ class Indexed:
         session = self.bridge.active_session()
         conf = self.bridge.dict(session._jsparkSession.sessionState().conf().settings(), "tamis.")
         build_mode = Options.resolve(None, conf, self.snapshot.head.properties).index_build
-        more = {"build_mode": build_mode, "run": by_spark(session)} if verb == "create_index" else {}
+        more = {"build_mode": build_mode, "run": spark_index_builder(session)} if verb == "create_index" else {}
         getattr(verbs, verb)(self.store, self.snapshot, *arguments, **more)
 
     def _thrown(self, kind: str, name: str) -> JavaThrow:

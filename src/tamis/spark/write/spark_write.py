@@ -25,10 +25,10 @@ from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
 from tamis.spark.executors.executor_function import executor_function
-from tamis.spark.write.generated_rows import with_generated
+from tamis.spark.write.generated_rows import compute_sort_columns
 from tamis.spark.write.narrow_rows import mark_wide_rows, write_without_byte_limit
 from tamis.spark.write.own_reads import OwnReads
-from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_index import spark_index_builder
 from tamis.spark.write.spark_job import spark_job
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot
 from tamis.storage.object_store import Store
@@ -55,7 +55,7 @@ def write_rows(
     run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
 
     def write(rows: Any, narrow: bool) -> list[pa.Table]:
-        arranged = arrange_rows(with_generated(rows, head), head, options)
+        arranged = arrange_rows(compute_sort_columns(rows, head), head, options)
         with spark_job(rows.sparkSession, "write rows to", store.url):
             results = [bytes(row[0]) for row in map_rows(arranged, run, task.RESULT, narrow=narrow).collect()]
         manifests = [task.from_ipc(data) for data in results if not task.is_refusal(data)]
@@ -133,7 +133,7 @@ def commit_rows(
         operation_id=new_id(),
     )
     build, catch_up = (options.index_build, options.index_catch_up) if options else ("", None)
-    run = run_here if spark is None else by_spark(spark)
+    run = run_here if spark is None else spark_index_builder(spark)
     after = commit_indexed(store, head, proposal, build, run, catch_up=catch_up)
     return replace(result, version=after.version)
 
@@ -171,7 +171,7 @@ def overwrite_rows(
             parts_read=len(partial),
             reads_all=reads_all,
         )
-    return commit_overwrite(store, snapshot, head, change, options, by_spark(spark))[1]
+    return commit_overwrite(store, snapshot, head, change, options, spark_index_builder(spark))[1]
 
 
 def _rewrite(

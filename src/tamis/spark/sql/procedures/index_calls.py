@@ -11,7 +11,7 @@ from tamis.engine.scan import Options
 from tamis.engine.secondary_index.indexed_paths import split_definitions
 from tamis.spark.sql.procedure import TABLE, Parameter, Procedure, opened_table
 from tamis.spark.sql.procedures.upkeep_calls import result_numbers
-from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_index import spark_index_builder
 from tamis.table import metadata_tables
 
 
@@ -52,7 +52,7 @@ def _run(catalog: Any, arguments: dict[str, Any], verb: str, *given: Any, builds
         conf = catalog.bridge.dict(session._jsparkSession.sessionState().conf().settings(), "tamis.")
         more = {
             "build_mode": Options.resolve(None, conf, snapshot.head.properties).index_build,
-            "run": by_spark(session),
+            "run": spark_index_builder(session),
         }
     _, done = getattr(verbs, verb)(store, snapshot, *given, **more)
     return result_numbers(done.as_dict())
