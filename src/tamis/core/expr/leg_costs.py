@@ -1,4 +1,4 @@
-"""What the legs of an AND or OR cost per row: guessed from their functions first, then as observed."""
+"""The costs per row of the legs of an AND or OR: guessed from their functions first, then observed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LegCost:
         return self.nanos / max(1.0 - left, 1e-9)
 
     def add(self, rows: int, seconds: float, entered: int, left: int) -> None:
-        """Record one evaluation over ``rows`` rows; what a call costs whatever its rows is left out."""
+        """Record one evaluation over ``rows`` rows; the fixed cost of a call is left out."""
         seconds = max(seconds - COSTS.call_nanos / 1e9, seconds / 10)
         self.rows, self.seconds = self.rows * _FORGET + rows, self.seconds * _FORGET + seconds
         self.entered, self.left = self.entered * _FORGET + entered, self.left * _FORGET + left
@@ -69,7 +69,7 @@ def _is_text(expr: Expr) -> bool:
 
 
 def gathering_nanos(array: Any) -> float:
-    """Return what gathering one row of a column costs."""
+    """Return the cost of gathering one row of a column."""
     if any(has_type(array.type) for has_type in (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_dictionary)):
         return COSTS.gather_number_nanos
     return COSTS.gather_number_nanos + float(array.nbytes) / max(len(array), 1) * COSTS.gather_byte_nanos

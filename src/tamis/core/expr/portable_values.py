@@ -1,4 +1,4 @@
-"""Which expressions have the same value in every release of Java, Unicode and time zones; and which had in Tamis."""
+"""Whether an expression has the same value in all releases of Java, Unicode and time zones, and of Tamis."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def may_differ_from_older_releases(expr: Expr) -> bool:
 
 
 def _may_have_differed(node: Expr) -> bool:
-    """Whether older releases may have computed a node otherwise.
+    """Whether older releases may have computed another value for a node.
 
     They negated long decimals exactly, cut them to integers, printed small ones without an exponent, divided those of
     which Spark finds no rest, and gave a TINYINT beside a decimal the precision of its digits. They knew no byte of 128
@@ -84,7 +84,7 @@ def _may_have_differed(node: Expr) -> bool:
 
 
 def _takes_time_otherwise(cast: Call) -> bool:
-    """Whether a cast is of a local time as of UTC, as ``to_date`` with a pattern has it, or of an instant to an INT."""
+    """Whether a cast takes a local time as UTC, as in ``to_date`` with a pattern, or an instant to an INT."""
     source = cast.args[0].type
     if cast.type == TIMESTAMP:
         return source == TIMESTAMP_NTZ and cast.zone == "UTC"
@@ -92,7 +92,7 @@ def _takes_time_otherwise(cast: Call) -> bool:
 
 
 def _may_mix_texts(call: Call) -> bool:
-    """Whether a text, a whole number and a decimal may be among the values of a call; constants no longer say so."""
+    """Whether a text, a whole number and a decimal may be among a call's values; constants lost their own types."""
     if len(call.args) < 3 and not any(isinstance(arg, Literals) for arg in call.args):
         return False
     numbers = any(arg.type == DOUBLE or isinstance(arg.type, Decimal) for arg in call.args)

@@ -230,7 +230,7 @@ def overloads_of(name: str) -> Sequence[Callable[[tuple[Expr, ...], Mode, str | 
 
 
 def simplified_call(name: str, args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """Return a call with an argument that the filter makes, without that argument; None if it cannot be done."""
+    """Return a call without ``Constructed`` arguments that equals this one with them; None if there is none."""
     build = _SIMPLIFIERS.get(name)
     return build(args, mode, zone) if build is not None else None
 
@@ -241,7 +241,7 @@ def special_cast(source: DataType) -> Callable[[Expr, DataType, Mode, str | None
 
 
 def function_entry(name: str) -> Function:
-    """Return the entry of a canonical name. Raises ``KeyError``, because only ``call`` builds trees."""
+    """Return the entry of a canonical name. Raises ``KeyError``, because only ``make_call`` builds trees."""
     return _BY_NAME[name]
 
 

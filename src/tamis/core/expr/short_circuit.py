@@ -41,7 +41,7 @@ class _Outcome:
 
 
 class ShortCircuit:
-    """A filter's conjuncts, and what was seen of their costs and of those of the ANDs and ORs in them. Not thread-safe.
+    """A filter's conjuncts, with the observed costs of them and of the ANDs and ORs in them. Not thread-safe.
 
     ``can_fail`` says whether a leg may raise on some row.
     """
@@ -151,7 +151,7 @@ class Legs:
         return ~decided if out.failed is None else ~(decided | out.failed)
 
     def _gathering_pays(self, rest: list[int], batch: Batch, undecided: int, length: int) -> bool:
-        """Whether gathering rows costs less than evaluating the remaining legs on those that need it not."""
+        """Whether gathering the undecided rows costs less than evaluating the remaining legs on the decided ones."""
         saved = (length - undecided) * sum(self.costs[at].nanos for at in rest)
         if saved <= COSTS.gather_nanos:
             return False
@@ -179,7 +179,7 @@ class Legs:
 
 
 def _placed(values: pa.BooleanArray, where: Any, length: int) -> pa.BooleanArray:
-    """Spread ``values`` over ``length`` rows; the others are decided, or failed, whatever stands there."""
+    """Spread ``values`` over ``length`` rows; the values of the other rows, decided or failed, do not matter."""
     spread = np.zeros(length, bool)
     spread[where] = is_true(values)
     if not values.null_count:

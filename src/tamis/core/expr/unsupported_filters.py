@@ -19,7 +19,7 @@ _BRANCHES = frozenset({"case", "coalesce"})
 
 
 def check_readable(conjuncts: Sequence[Expr], now_micros: int) -> None:
-    """Raise ``InvalidInput`` as ``refused`` does, or ``FILTER_FAILED`` for a failing constant."""
+    """Raise ``InvalidInput`` as ``check_supported`` does, or ``FILTER_FAILED`` for a failing constant."""
     for conjunct in conjuncts:
         check_supported(conjunct)
     _check_conjuncts(conjuncts, now_micros)

@@ -70,7 +70,7 @@ class BinderBase:
         return self.call(name, a, b, data_type=BOOLEAN) if self.has_variable(x, y) else self.compare(name, a, b)
 
     def has_variable(self, *nodes: Node) -> bool:
-        """Return whether a node is a lambda variable, which is not padded, whatever it stands for."""
+        """Return whether a node is a lambda variable, which Spark never pads, not even for a CHAR column."""
         return any(isinstance(node, Name) and node.parts[0].lower() in self.variables for node in nodes)
 
     def pad_sides(self, sides: list[Expr]) -> list[Expr]:

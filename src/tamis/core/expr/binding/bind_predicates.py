@@ -79,7 +79,7 @@ class BinderOfPredicates(BinderBase):
         return self._in_options(value, options)
 
     def _in_options(self, value: Expr, options: list[Expr]) -> Expr:
-        """Return the IN; constants become one array, in the common type of them all, which is then the value's, too."""
+        """Bind IN over ``options``; constants become one array in the common type, to which the value is cast."""
         array = options_array(value, options, self.mode, self.zone)
         if array is None:
             return self.call("in", value, *options, data_type=BOOLEAN)
@@ -110,7 +110,7 @@ class BinderOfPredicates(BinderBase):
 
 
 def _unsure_list(nodes: Sequence[Node], options: Sequence[Expr]) -> bool:
-    """Return whether it is not known how Spark pads a list: it drops as many options at the end as there are NULLs."""
+    """Return whether Spark's padding of a list is unknown: it drops as many options at the end as there are NULLs."""
     typed_null = False
     for node, option in zip(nodes, options, strict=True):
         null = isinstance(option, Literal) and option.value is None

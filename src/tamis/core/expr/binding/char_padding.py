@@ -22,7 +22,7 @@ _FOLDED = {
 
 
 def unsure_padding(node: Node, bound: Expr) -> bool:
-    """Return whether ``node``, bound as ``bound``, is a constant of which it is not known that Spark pads it."""
+    """Return whether ``node``, bound as ``bound``, is a constant that Spark may or may not pad."""
     if not isinstance(bound, Literal) and constant_value(bound) is None:
         return False
     return any(
@@ -33,7 +33,7 @@ def unsure_padding(node: Node, bound: Expr) -> bool:
 
 
 def padded_sides(sides: list[Expr], rpad: Callable[[Expr, Expr, Expr], Expr]) -> list[Expr]:
-    """Pad ``sides`` to one length with blanks by ``rpad``, which cuts values that another writer let be longer.
+    """Pad ``sides`` to one length with blanks by ``rpad``, which cuts longer values of other writers.
 
     They stay as they are if none is a CHAR column, or one has an unknown length.
     """
