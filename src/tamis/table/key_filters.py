@@ -58,7 +58,7 @@ def _values(given: Any, field: Field, name: str) -> pa.Array:
 
 
 def _padded_keys(keys: pa.Array, length: int) -> pa.Array:
-    """Return the keys as a CHAR column holds them: blanks at the end make no other key."""
+    """Return the keys as a CHAR column holds them: trailing blanks do not make another key."""
     trimmed = pc.utf8_rtrim(keys, " ")
     longer = pc.greater(spark_lengths(trimmed), length)
     padded = pc.if_else(longer, keys, padded_texts(trimmed, length))

@@ -76,7 +76,7 @@ def _row(store: Store, snapshot: Snapshot, name: str) -> dict[str, object]:
 
 
 def _iceberg_problem(store: Store, state: iceberg_metadata.IcebergState) -> str | None:
-    """Return what keeps readers of Iceberg from what ``state`` says, or None."""
+    """Return why readers of Iceberg cannot read the version that ``state`` describes, or None."""
     if state.location != iceberg_metadata.current_location(store, state):
         return f"[EXPORT_LOCATION] Files are named below {state.location}. If the table has moved, export again."
     if iceberg_metadata.read_hint(store) != state.number:

@@ -25,9 +25,9 @@ class PartChange:
     removed: pa.Table
     added: pa.Table
     before: pa.Table
-    """All parts of the segments that a commit between touched, as they were, and ..."""
+    """All parts, in the old version, of the segments that a commit in between changed."""
     after: pa.Table
-    """... as they are."""
+    """All parts of those segments in the new version."""
     whole: bool
     """Whether these are all parts of the table."""
     data_change: bool

@@ -47,9 +47,9 @@ VERSIONS = (2, 3)
 def export_iceberg(store: Store, snapshot: Snapshot, *, format_version: int | None = None) -> Exported:
     """Bring the Iceberg metadata beside the table's data to ``snapshot``; do nothing if it is there, or later.
 
-    An export never goes back: what has to be written anew, such as at a new place, tells of the newest version
-    where it was later than ``snapshot``. Each version between becomes a snapshot. ``format_version`` is 2 or 3; by
-    default it stays as it is, at first 2, and becomes 3 where a column has a default in older files.
+    An export never goes back: if it must be written again, for example at a new place, and was ahead of
+    ``snapshot``, it is written for the newest version. Each version in between becomes a snapshot. ``format_version``
+    is 2 or 3; by default it stays as it is, at first 2, and becomes 3 where a column has a default in older files.
 
     Raises ``InvalidInput`` naming what Iceberg cannot express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``,
     ``EXPORT_OF_LOST_HISTORY``) if another writer has committed, or the log was restored from a backup.
@@ -84,7 +84,7 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Ex
             files.write_hint(store, number)
         return Exported("iceberg", state.table_version, number, False)
     exported = -1 if state is None else state.table_version
-    if snapshot.version < max(exported, oldest):  # to go on would take the export back, or tell of removed files
+    if snapshot.version < max(exported, oldest):  # continuing would move the export back, or name removed files
         newest = load(store)
         if newest.version < exported:
             raise lost_history(newest, exported, files.FOLDER)
@@ -119,9 +119,9 @@ def _format(snapshot: Snapshot, state: files.IcebergState | None, given: int | N
 
 
 def _resumable_snapshots(state: files.IcebergState | None, root: str, wanted: int) -> Sequence[dict[str, Any]]:
-    """Return the snapshots to go on from.
+    """Return the snapshots that the export continues.
 
-    None where the table has moved, or is of another format version now, or where the snapshots are not in order.
+    Empty if the table has moved, if the format version has changed, or if the snapshots are not in order.
     """
     if state is None or state.location != root or state.format_version != wanted or not state.is_ordered:
         return ()
@@ -151,7 +151,7 @@ def _schemas(snapshot: Snapshot, kept: Sequence[dict[str, Any]], format_version:
 
 @dataclass(slots=True)
 class _Line:
-    """Snapshots in a row, each made from the one before."""
+    """Consecutive snapshots, each made from the one before."""
 
     store: Store
     root: str
@@ -163,13 +163,13 @@ class _Line:
     removed: int = 0
 
     def forget(self) -> None:
-        """Begin anew with the next version."""
+        """Start again from the next version, without earlier snapshots."""
         self.snapshots, self.last, self.manifests = [], None, []
 
     def resume(self, last: Snapshot) -> None:
-        """Go on behind the newest snapshot, which tells of the version ``last``.
+        """Continue after the newest snapshot, which is that of the version ``last``.
 
-        Raises ``NotFound`` if its manifests cannot be gone on from.
+        Raises ``NotFound`` if its manifests cannot be continued.
         """
         path = str(self.snapshots[-1]["manifest-list"]).removeprefix(f"{self.root}/")
         found = [manifest_of(row, self.root) for row in avro_rows(self.store.get(path))]

@@ -28,7 +28,7 @@ from tamis.world import new_id
 
 FOLDER = "metadata/tamis"
 MOST_ENTRIES, MERGE_FROM = 4_000, 16
-"""A manifest holds the parts of several versions up to the first; the second: young manifests that are merged."""
+"""Most parts in a manifest of several versions, and the number of young manifests from which they are merged."""
 ROW_IDS = 2**40
 """Row ids that each version has, for the rows that it adds."""
 
@@ -42,7 +42,7 @@ def snapshot_id(version: int) -> int:
 
 
 class Span(NamedTuple):
-    """Whose parts a manifest holds: those that the versions ``first`` to ``last`` added.
+    """The parts that a manifest holds: those that the versions ``first`` to ``last`` added.
 
     Of a version with many parts it holds those of one ``block`` of ``MOST_ENTRIES``, in their order; else it is 0.
     """
@@ -54,7 +54,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A manifest: its row in the list of manifests, and whose parts it holds."""
+    """A manifest: its row in the list of manifests, and the span of its parts."""
 
     span: Span
     kind: str

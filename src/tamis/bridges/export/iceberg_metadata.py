@@ -72,8 +72,8 @@ def location_of(store: Store) -> str:
 def current_location(store: Store, state: IcebergState | None) -> str:
     """Return the URL under which an export names the table's files.
 
-    It stays as it was where it leads to the same folder, as through a symbolic link: the users of two paths would
-    write it anew in turn.
+    An earlier URL of the same folder, such as one through a symbolic link, is kept: otherwise the users of two paths
+    would rewrite it in turn.
     """
     if state is not None and store.location.scheme == "file":
         told = Path(state.location.removeprefix("file://"))
@@ -126,7 +126,7 @@ def write_metadata(store: Store, number: int, metadata: dict[str, Any]) -> bool:
 def write_hint(store: Store, number: int) -> None:
     """Name the newest metadata file in the hint, by which many readers find it.
 
-    Who comes late with an older number sees the next file, and goes on: files are written before their hint.
+    A late writer with an older number finds the next file and goes on to it: files are written before their hint.
     """
     store.put(HINT, str(number).encode())
     while _exists(store, metadata_name(number + 1)):
