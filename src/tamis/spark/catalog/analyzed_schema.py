@@ -51,12 +51,12 @@ def captured_schema(head: Head, current: Schema, required: dict[str, Any], analy
 
 
 def check_folded_columns(head: Head, then: Schema) -> None:
-    """Raise ``SchemaFenced`` if what Spark knew of the columns of ``then``, a plan's schema, is no longer true.
+    """Raise ``SchemaFenced`` if a type or NOT NULL of ``then``, the schema of a plan, no longer holds.
 
     Spark has simplified the plan by the types and nullability of ``then``: ``n = 3000000000`` is FALSE for an INT,
-    and ``k IS NOT NULL`` is TRUE for a NOT NULL column. What it simplified away is not among the columns that the
-    scan is asked for, so that all columns are checked: for another type, for NULLs, and whether a NOT NULL column was
-    dropped. Rows without a nullable column contradict nothing.
+    and ``k IS NOT NULL`` is TRUE for a NOT NULL column. The scan is not asked for columns that
+    were simplified away, so all columns are checked: for another type, for NULLs, and whether a NOT NULL column was
+    dropped. Dropping a nullable column contradicts nothing.
     """
     now = head.schema
     if now is None or now.fields == then.fields:
@@ -65,7 +65,7 @@ def check_folded_columns(head: Head, then: Schema) -> None:
 
 
 def _relied_on(then: Iterable[Field], now: Iterable[Field]) -> tuple[Field, ...]:
-    """Those of ``then`` that are still there, and those that were NOT NULL, at any depth."""
+    """The fields of ``then`` that are also in ``now`` or were NOT NULL, at any depth."""
     left = {f.id: f for f in now}
     return tuple(_field_relied_on(f, left[f.id]) if f.id in left else f for f in then if f.id in left or not f.nullable)
 
@@ -108,7 +108,7 @@ def _has_ids(ours: DataType, kept: Any) -> bool:
 
 
 def _check_one_meaning(readers: Sequence[Schema]) -> None:
-    """Raise ``SchemaFenced`` if a name is that of one field in a reader, and of another field in the next."""
+    """Raise ``SchemaFenced`` if a name refers to different fields in two consecutive ``readers``."""
     for one, other in pairwise(readers):
         for (ids, _), (other_ids, f) in zip(one.walk(), other.walk(), strict=False):
             if ids != other_ids:
@@ -122,14 +122,14 @@ def _check_one_meaning(readers: Sequence[Schema]) -> None:
 
 
 def _named_as(fields: Iterable[Field], then: Iterable[Field]) -> tuple[Field, ...]:
-    """Those of ``fields`` that are in ``then``, at any depth, with the names that they have there."""
+    """The fields of ``fields`` that are also in ``then``, at any depth, with their names in ``then``."""
     before = {f.id: f for f in then}
     found = (_field_named_as(f, before[f.id]) for f in fields if f.id in before)
     return tuple(f for f in found if f is not None)
 
 
 def _field_named_as(f: Field, then: Field) -> Field | None:
-    """``f`` with the names of ``then``; None if nothing within it was there then."""
+    """``f`` with the names of ``then``; None if ``then`` has none of the fields within it."""
     inner = _named_as(f.type.children, then.type.children)
     if len(inner) < (1 if isinstance(f.type, Struct) else len(f.type.children)):
         return None

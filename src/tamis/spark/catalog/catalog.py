@@ -199,7 +199,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         return StagedTable(self.bridge, store, snapshot, head, (self._name, *names), _nothing)
 
     def create_unless_exists(self, names: Names, make: Callable[[], T]) -> T:
-        """Return ``make()``. Raises Spark's own error where another call made a table of that name first."""
+        """Return ``make()``. Raises Spark's own error if a table of that name was created meanwhile."""
         try:
             return make()
         except AlreadyExists:
@@ -243,12 +243,12 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
     def strip_catalog_name(self, names: Names) -> Names:
-        """The new name without the catalog's name, which Spark passes as a namespace (SPARK-39527)."""
+        """The new name without the catalog's name, which Spark may pass as a namespace (SPARK-39527)."""
         qualified = len(names) > 1 and names[0] == self._name and not self.warehouse.is_namespace(names[:1])
         return names[1:] if qualified else names
 
     def _keep_namespace(self, namespace: Names) -> None:
-        """Keep a namespace that exists only by its tables (created by path) when its last table goes."""
+        """Write a namespace's marker, so that it outlives its last table even if tables were created by path."""
         if namespace:
             self.warehouse.create_namespace(namespace, {})
 

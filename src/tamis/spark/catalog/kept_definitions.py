@@ -10,7 +10,7 @@ from tamis.errors import InvalidInput, NotFound
 
 
 def keep_generated_columns(before: Schema, after: Schema) -> Schema:
-    """Return ``after`` with its columns generated as those of the same names (ignoring case) in ``before``.
+    """Return ``after`` with the generation of the columns of the same names (ignoring case) in ``before``.
 
     A column that ``after`` does not have is dropped. Raises ``InvalidInput`` (``BAD_OPTION``) naming a generated
     column if it, or what it reads, is missing or has another type; and naming an identity column: its numbers are

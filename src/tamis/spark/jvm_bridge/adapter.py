@@ -14,8 +14,8 @@ text for an enum's constant (its name) or for columns (``wire_format.list_text``
   overloaded name.
 - ``java_constant = {"name": "", "toBatch": "filter"}``: methods without arguments whose answers Java caches.
   The value names the method, if any, after which the same thread calls again.
-- ``java_forgets = {"filter": ("reportDriverMetrics",)}``: answers of ``implement_with_answers`` that no longer hold once
-  a method was called.
+- ``java_forgets = {"filter": ("reportDriverMetrics",)}``: answers of ``implement_with_answers`` that no longer
+  hold once a method was called.
 - ``java_identity``: text that is equal to that of another target exactly if both are equal, or None. Java
   compares the texts, and asks ``__eq__`` only where one is None.
 - ``java_made``: methods of one argument that Java may answer by itself (``Handler.makers``), and else asks for.
@@ -122,7 +122,7 @@ class Bridge:
         return self._tools.makeWithPart(*arguments, method, *self._make_arguments((interface,), inner)), described[3]
 
     def _make_arguments(self, interfaces: Sequence[str], target: object) -> tuple[str, str, Callback, str, str | None]:
-        """What ``Tools`` needs to make an object; the fourth item is a new key for ``target``."""
+        """The arguments of ``Tools.make``; the fourth is a new key for ``target``."""
         key = f"t{next(self._keys)}"
         self._targets[key] = target
         same = getattr(target, "java_identity", None)

@@ -95,7 +95,7 @@ def _computed_spread(plan: Plan, snapshot: Snapshot, column: Field) -> float:
 
 
 def _spread(evidence: ColumnEvidence, rows: np.ndarray[Any, np.dtype[Any]]) -> float:
-    """The average, by ``rows``, of the parts' shares. A part without bounds counts whole, one of NULLs not at all."""
+    """The average, by ``rows``, of the parts' shares. A part without bounds has share 1, one of NULLs 0."""
     known = evidence.lo.is_valid().to_numpy(False) & evidence.hi.is_valid().to_numpy(False)
     if not known.any():
         return 0.0

@@ -166,7 +166,7 @@ def _column(wanted: Field, written: Schema | None) -> str | None:
 
 
 def _reused_name(wanted: Sequence[Field], written: Sequence[Field]) -> Field | None:
-    """The first field, at any depth, whose name in a part is that of another field, of another type, that is read.
+    """The first wanted field, at any depth, whose name belongs to another wanted field, of another type, in a part.
 
     Spark's reader finds fields by their ids, but takes the types to convert them to by their names.
     """

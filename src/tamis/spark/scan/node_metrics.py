@@ -55,7 +55,7 @@ def planning_metrics(report: Report) -> dict[str, int]:
 
 
 class NodeMetrics:
-    """The metrics of a scan node. Reports of plans that join keys narrowed are kept by execution."""
+    """The metrics of a scan node, with the reports of executions that planned again under join keys."""
 
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner
@@ -69,11 +69,14 @@ class NodeMetrics:
         return self._owner.make_once("metrics", "scan", lambda: declared_metrics(self._owner, METRICS))
 
     def record_report(self, execution: str, report: Report) -> None:
-        """Remember the report of the plan that an execution runs instead of the scan's own."""
+        """Keep the report of the plan under join keys that an execution runs instead of the scan's own."""
         self._narrowed.append((execution, report))
 
     def values_for(self, execution: Callable[[], str], planned: Report) -> Any:
-        """The values for an execution, asked for only where keys came; ``planned`` is the report without them."""
+        """The metric values of an execution; ``planned`` is the report of a plan without join keys.
+
+        ``execution`` is called only if some execution has planned under join keys.
+        """
         now = execution() if self._narrowed else ""
         report = next((report for ran, report in reversed(self._narrowed) if ran == now), planned)
         return metric_values(self._owner, METRICS, {} if self.streams else planning_metrics(report))

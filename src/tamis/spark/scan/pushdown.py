@@ -39,7 +39,7 @@ AGGREGATE = "aggregate"
 LOOK_BYTES = SIZES.look_bytes
 """Approximate bytes of the order's columns that the driver may read before it sends the first task."""
 LOOK_ROWS = SIZES.look_rows
-"""Maximum limit for this look: the positions of the rows found are sent with the tasks."""
+"""Maximum limit for this search: the positions of the rows found are sent with the tasks."""
 
 _EXACT = frozenset(
     [
@@ -144,13 +144,13 @@ def aggregate_pays(aggregation: Aggregation, before: Plan, after: Plan) -> bool:
     return 2 * int(after.parts.live_rows.sum()) <= int(before.parts.live_rows.sum())
 
 
-# --- top-N: the driver looks at the best parts before it sends tasks ---
+# --- top-N: the driver reads the best parts before it sends tasks ---
 
 
 def reduce_to_top(plan: Plan, share: float) -> Plan:
     """The plan reduced to rows that may be in the top N, after reading the order's columns of the best parts.
 
-    ``share``: the share of a row that these columns are. Of the parts looked at, only the rows found are
+    ``share``: the share of a row's bytes in these columns. Of the parts that were read, only the rows found are
     kept. All other parts get an added conjunct: their rows must come before the last row found.
     """
     if (

@@ -51,7 +51,7 @@ class Opening:
 
 @dataclass(slots=True)
 class Planned:
-    """What is kept of a scan in order to report its executions."""
+    """The facts about a planned scan that the reports of its executions need."""
 
     scan: str
     report: Report
@@ -256,7 +256,7 @@ class Ledger:
             self._close_scan(planned, ended)
 
     def _executed_plan(self, ended: EndedScan) -> Planned | None:
-        """What was planned for a scan in an execution: its plan under join keys, if it got some.
+        """The plan of a scan that an execution ran: the one under join keys, if it got any.
 
         A plan that runs again keeps the keys of its first run.
         """

@@ -118,9 +118,9 @@ class Scan:
         return SCAN if self.changes_rows or self.pushed != NOTHING else KEYED
 
     def apply_join_keys(self, join_keys: tuple[Expr, ...]) -> None:
-        """Plan the scan again for rows that also satisfy ``join_keys``, in place of those of an earlier call.
+        """Plan the scan again for rows that also satisfy ``join_keys``, which replace those of an earlier call.
 
-        They hold the keys of a join that drops all other rows. Java must not know a batch of the scan.
+        The join must drop all other rows. Call it before Java holds a batch of the scan.
         """
         if join_keys != self.join_keys:
             own = self.filters.conjuncts[: len(self.filters.conjuncts) - len(self.join_keys)]
@@ -178,7 +178,7 @@ class Scan:
         return Preparation.of(self)
 
     def _adapted_plan(self, plan: Plan) -> Plan:
-        """``plan`` for rows with positions, or for partial aggregates, some answered by metadata."""
+        """``plan`` with positions, or reduced to the parts whose partial aggregates metadata does not answer."""
         if self.positions:
             plan = replace(plan, spec=replace(plan.spec, positions=True))
         self.answer, self.pays = b"", True
@@ -275,7 +275,7 @@ class Scan:
             self.register(self.java_key)
 
     def _search_top_rows(self) -> None:
-        """Look at the best parts of a top-N scan, once: when it first runs, not for EXPLAIN."""
+        """Reduce a top-N scan to rows that may be in the top N, once: when it first runs, not for EXPLAIN."""
         if not self._top_rows_searched and self.pushed.order:
             self.plan = reduce_to_top(
                 self.plan, width_share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema)

@@ -131,7 +131,7 @@ class MicroBatch:
 
 
 def range_request(scan: Scan, conjuncts: tuple[Expr, ...], selected: Schema, options: Options) -> PlanRequest:
-    """What to plan for. Rows on which a conjunct fails are kept, since Spark tests all of them again."""
+    """The plan request of a range. Rows on which a conjunct fails are kept, since Spark tests every row again."""
     text = " AND ".join(short_sql(c) for c in conjuncts) or None
     name = scan.source.name
     return PlanRequest(

@@ -156,7 +156,7 @@ class MicroBatchStream:
         return MicroBatch(self, self._scan, self._follower, conjuncts, selected)
 
     def column_set_number(self, end: str, selected: Schema) -> int:
-        """Return a number for the columns ``selected``, which no others have in the micro-batch up to ``end``."""
+        """Return a number that identifies the columns ``selected`` within the micro-batch up to ``end``."""
         if self._read[0] != end:
             self._read = end, []
         if selected not in self._read[1]:
@@ -164,7 +164,7 @@ class MicroBatchStream:
         return self._read[1].index(selected)
 
     def _counted_parts(self) -> Wanted:
-        """Return what selects the parts that count towards a limit: those that the query's filters let through.
+        """Return a function that selects the parts that count towards a limit: those that the query's filters keep.
 
         Spark plans the micro-batch later, at an instant that is a few milliseconds after this one. So a
         micro-batch may be larger or smaller than intended by the parts for which that decides. All parts count

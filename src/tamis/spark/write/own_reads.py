@@ -1,4 +1,4 @@
-"""What a statement reads of the table that it writes, beside the rows that it changes.
+"""Finds the reads of a statement from the table that it writes, other than those of the rows that it changes.
 
 Spark plans a MERGE that only inserts as an INSERT of the source's rows without a match. Such rows depend on the table,
 so a concurrent commit that may change them has to be a conflict. The same holds for an UPDATE, DELETE or MERGE whose
@@ -54,7 +54,7 @@ class FrameRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadsBeside:
-    """What a row change reads of its table beside the target: scans, and whether there are DataFrames of others."""
+    """The reads of its table by a row change beside the target: scans, and whether there are embedded scans."""
 
     scans: list[Scan]
     frames: bool
@@ -86,7 +86,7 @@ def check_own_reads(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -
 
 
 def read_beside(df: Any, table: LoadedTable, targets: Sequence[Scan]) -> ReadsBeside:
-    """Return what a row change reads of ``table`` without finding its rows by it: in subqueries, and in the source.
+    """Return the reads of ``table`` by a row change other than those of its target: in subqueries and in the source.
 
     Raises ``Conflict`` as ``check_own_reads`` does.
     """

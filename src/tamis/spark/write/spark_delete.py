@@ -80,7 +80,7 @@ def _find_on_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> d
 
 
 def _find_rows(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, ReadCounters]]:
-    """The deletion vector of the matching rows and the read counters of each part."""
+    """Yield the id of each part, the deletion vector of its matching rows, and its read counters."""
     refs: list[PartRef] = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     for ref in refs:
         counters = ReadCounters()
