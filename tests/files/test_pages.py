@@ -142,7 +142,8 @@ def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.Monkey
         metadata = {page_offsets.PAGES.encode(): note}  # noqa: RUF012  # a stub
 
     monkeypatch.setattr(
-        "tamis.storage.files.parquet.page_offsets.decode_page_note", lambda _, real=page_offsets.decode_page_note: real(Footer())
+        "tamis.storage.files.parquet.page_offsets.decode_page_note",
+        lambda _, real=page_offsets.decode_page_note: real(Footer()),
     )
     monkeypatch.setattr(
         "tamis.storage.files.parquet.parquet_part._shapes", LruCache(2**20)
@@ -159,7 +160,8 @@ def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) ->
     rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
     assert len(list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows))) == 1
     monkeypatch.setattr(
-        "tamis.storage.files.parquet.page_offsets.decode_page_note", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64))
+        "tamis.storage.files.parquet.page_offsets.decode_page_note",
+        lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64)),
     )
     monkeypatch.setattr(
         "tamis.storage.files.parquet.parquet_part._shapes", LruCache(2**20)

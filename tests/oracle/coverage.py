@@ -120,7 +120,10 @@ def _watch_lazy_choices() -> None:
     def chosen(choice: LazyChoice, chunk: Any) -> bool:
         found = prefers_lazy(choice, chunk)
         _placed[BEGUN_EAGERLY] += (
-            not found and choice._observed_share is None and choice.needs_decoded_share and choice._scattering.is_everywhere
+            not found
+            and choice._observed_share is None
+            and choice.needs_decoded_share
+            and choice._scattering.is_everywhere
         )
         return found
 

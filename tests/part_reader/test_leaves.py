@@ -19,7 +19,7 @@ from tamis.engine.part_reader.leaf_filter import rewrite_to_leaves
 from tamis.engine.part_writer.document_shredding import Shredder
 from tamis.errors import InvalidInput
 from tamis.storage.files.parquet import parquet_part
-from tamis.storage.files.shredded_leaves import FIRST, LEAVES, leaves_for, decode_leaves, encode_leaves, with_leaves
+from tamis.storage.files.shredded_leaves import FIRST, LEAVES, decode_leaves, encode_leaves, leaves_for, with_leaves
 from tamis.storage.object_store import open_store
 
 SCHEMA = Schema((Field("id", LONG, id=1), Field("v", VARIANT, id=2), Field("s", STRING, id=3)))

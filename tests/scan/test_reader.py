@@ -40,7 +40,9 @@ def test_the_order_is_that_of_the_pieces(pieces: list[list[int]], workers: int) 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_error_comes_in_its_turn(workers: int) -> None:
-    stream = read_in_order(iter([work([1, 2]), work([3], ValueError("second")), work([4], ValueError("third"))]), workers)
+    stream = read_in_order(
+        iter([work([1, 2]), work([3], ValueError("second")), work([4], ValueError("third"))]), workers
+    )
     assert values([next(stream) for _ in range(3)]) == [1, 2, 3]
     with pytest.raises(ValueError, match="second"):
         next(stream)

@@ -271,7 +271,9 @@ def test_the_columns_of_a_remembered_filter_stay_in_mind(lake: Any, table: tamis
     """Writes keep the statistics of columns that recent filters used, and a remembered plan is a use."""
     url = str(lake.folder / "db" / "t")
     assert len(lake.rows(QUERY)) == 10
-    kept_statistics.record_used_places(url, [(column, ()) for column in range(1_000, 1_000 + kept_statistics.MOST_PLACES)])
+    kept_statistics.record_used_places(
+        url, [(column, ()) for column in range(1_000, 1_000 + kept_statistics.MOST_PLACES)]
+    )
     by_n = (table.snapshot.schema.find("n")[0].id, "$")
     assert by_n not in kept_statistics.recent_places(url)
     assert len(lake.rows(QUERY)) == 10

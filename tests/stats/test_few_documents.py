@@ -105,7 +105,9 @@ def test_no_text_is_judged_once_all_columns_are_taken(monkeypatch: pytest.Monkey
     collectors = []
     for identifier in (1, 2, 3):
         collector = PathCollector(STRING)
-        collector.limit_admission(partial(limits.may_admit_documents, identifier), partial(limits.admits_documents, identifier))
+        collector.limit_admission(
+            partial(limits.may_admit_documents, identifier), partial(limits.admits_documents, identifier)
+        )
         collectors.append(collector)
     texts = pa.array(['{"a": 1}'] * 3)
     collectors[0].update(texts)

@@ -8,7 +8,7 @@ import pytest
 
 from tamis.errors import TamisError
 from tamis.storage.object_store import local_ranges, open_store, pooled_memory
-from tamis.storage.object_store.local_ranges import read_local_ranges, read_local_file
+from tamis.storage.object_store.local_ranges import read_local_file, read_local_ranges
 
 DATA = bytes(range(256)) * 2_000
 
@@ -36,7 +36,10 @@ def test_a_range_behind_the_end_is_empty(tmp_path: Path, monkeypatch: pytest.Mon
     pool_from(monkeypatch, pooled)
     file = tmp_path / "data"
     file.write_bytes(DATA)
-    assert [bytes(view) for view in read_local_ranges(str(file), [(len(DATA), 10), (len(DATA) + 5, 10)], {})] == [b"", b""]
+    assert [bytes(view) for view in read_local_ranges(str(file), [(len(DATA), 10), (len(DATA) + 5, 10)], {})] == [
+        b"",
+        b"",
+    ]
 
 
 def test_a_range_with_a_target_is_read_into_it(tmp_path: Path) -> None:

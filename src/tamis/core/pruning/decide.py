@@ -17,7 +17,7 @@ import numpy as np
 from tamis.core.expr.arrow_values import Mask
 from tamis.core.expr.to_sql import short_sql
 from tamis.core.expr.tree import Column, Expr
-from tamis.core.pruning.clustered_order import Ends, key_columns, excluded_by_order
+from tamis.core.pruning.clustered_order import Ends, excluded_by_order, key_columns
 from tamis.core.pruning.evidence import Evidence
 from tamis.core.pruning.implied_facts import narrow_specs
 from tamis.core.pruning.interpreter import Interpreter, broadcast_truth

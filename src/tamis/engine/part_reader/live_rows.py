@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.sizes import SIZES
 from tamis.storage.commit_log.deletion_vectors import read_bitmap, row_ordinals
-from tamis.storage.files import PartRef, page_rows_for, count_touched_pages
+from tamis.storage.files import PartRef, count_touched_pages, page_rows_for
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -15,7 +15,7 @@ from tamis.core.expr.json_codec.json_path import steps_of
 from tamis.core.types import STRING, VARIANT, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.core.types.blank_values import null_array
-from tamis.storage.files.shredded_leaves import LEAVES, Leaf, leaves_for, encode_leaves, with_leaves
+from tamis.storage.files.shredded_leaves import LEAVES, Leaf, encode_leaves, leaves_for, with_leaves
 
 
 class Shredder:

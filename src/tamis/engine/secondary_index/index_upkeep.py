@@ -22,9 +22,9 @@ from tamis.engine.secondary_index.index_build import (
     Done,
     Run,
     build_spec,
-    write_sorted_entries,
     raise_planned_failure,
     run_here,
+    write_sorted_entries,
 )
 from tamis.engine.secondary_index.index_coverage import compute_coverage
 from tamis.engine.secondary_index.index_definition import PART, schemas_of

@@ -18,7 +18,7 @@ from tamis.spark.connect.read_write_options import ReadWriteOptions, replaced_ta
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.storage.commit_log import Head, Operation, Snapshot, create, load
-from tamis.storage.commit_log.version_points import version_in
+from tamis.storage.commit_log.version_points import parse_version
 from tamis.storage.object_store import Store, open_store
 from tamis.table.table_definition import new_head, with_columns
 
@@ -52,7 +52,9 @@ class WriteTarget:
                 )
         columns = nullable_columns(from_spark(struct_json))
         try:
-            snapshot = load(options.store(), None if options.read_version is None else version_in(options.read_version))
+            snapshot = load(
+                options.store(), None if options.read_version is None else parse_version(options.read_version)
+            )
         except NotFound as error:
             if error.code != "TABLE_NOT_FOUND" or options.read_version is not None:
                 raise

@@ -120,7 +120,7 @@ class Cut:
     def _task(self, index: int, refs: list[PartRef]) -> Task:
         proofs = {r.part_id: self._proofs[r.part_id] for r in refs if r.part_id in self._proofs}
         mine = [r.part_id for r in refs]
-        return Task(index, tuple(refs), proofs, tuple(one.of(mine) for one in self._shared))
+        return Task(index, tuple(refs), proofs, tuple(one.for_parts(mine) for one in self._shared))
 
 
 def _ordered(plan: Plan) -> PartRefs:

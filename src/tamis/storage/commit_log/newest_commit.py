@@ -6,7 +6,14 @@ Invariant: the hint (``_tamis/latest``) may be stale, missing, garbled or false:
 from __future__ import annotations
 
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
-from tamis.storage.commit_log.commit_objects import HINT, LOG, commit_path, missing_commit_error, read_commit, remember_commit
+from tamis.storage.commit_log.commit_objects import (
+    HINT,
+    LOG,
+    commit_path,
+    missing_commit_error,
+    read_commit,
+    remember_commit,
+)
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.retry_policy import LOG_READS
 from tamis.storage.object_store.checked_json import seal_json, unseal_json
@@ -228,7 +235,9 @@ def _last(store: Store, newest: Commit, beyond: list[Commit | None]) -> Commit:
         for between in range(last.version + 1, at):
             if _probe(store, between) is None:
                 raise (
-                    missing_commit_error(store, between) if commit.table_id == last.table_id else _stray_commit(store, commit)
+                    missing_commit_error(store, between)
+                    if commit.table_id == last.table_id
+                    else _stray_commit(store, commit)
                 )
         last = commit
     return last

@@ -107,7 +107,8 @@ class Removal:
     def all_parts(self) -> tuple[RemovedPart, ...]:
         """The single parts, and those that have no rows left."""
         emptied = (
-            RemovedPart(part.segment_id, part_id, part.rows, part.bytes) for part_id, part in self.rows.emptied_parts().items()
+            RemovedPart(part.segment_id, part_id, part.rows, part.bytes)
+            for part_id, part in self.rows.emptied_parts().items()
         )
         return (*self.parts, *emptied)
 

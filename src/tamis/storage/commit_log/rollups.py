@@ -24,7 +24,7 @@ from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log.commit_objects import ROOT, mixed_history_error, read_commits
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live_parts, commit_delta
+from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, commit_delta, live_parts
 from tamis.storage.object_store.checked_json import parse_errors, seal_json, unseal_json
 from tamis.storage.object_store.metadata_files import Columns, columns_from_json, store_rows
 from tamis.storage.object_store.metadata_union import cast_to_schema, common_schema

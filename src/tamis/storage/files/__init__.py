@@ -23,8 +23,8 @@ __all__ = [
     "Piece",
     "WriteOptions",
     "WrittenFile",
+    "count_touched_pages",
     "create_part",
     "open_part",
     "page_rows_for",
-    "count_touched_pages",
 ]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import obstore
 
 from tamis.errors import CorruptData, NotFound
-from tamis.storage.object_store.local_ranges import read_local_ranges, can_read_locally, local_state, read_local_file
+from tamis.storage.object_store.local_ranges import can_read_locally, local_state, read_local_file, read_local_ranges
 from tamis.storage.object_store.local_remains import find_uploads, finished_name, remove_upload
 from tamis.storage.object_store.location import Location, locate_store
 from tamis.storage.object_store.object_file import Reader, Writer

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tamis.core.types import TIMESTAMP, Array, Field, Map, Struct
 from tamis.errors import InvalidInput
-from tamis.storage.files.column_conversion import Names, replace_values, plain_list
+from tamis.storage.files.column_conversion import Names, plain_list, replace_values
 
 CUTOVER = -141_427
 """15 October 1582 as days since 1970: from here on, both calendars agree."""
@@ -88,7 +88,9 @@ class Rebasing:
             case Map(key, value) if pa.types.is_map(kind):
                 keys, items = self.rebase(array.keys, key, path), self.rebase(array.items, value, path)
                 entries = [kind.key_field.with_type(keys.type), kind.item_field.with_type(items.type)]
-                return replace_values(array, pa.map_(*entries), pa.StructArray.from_arrays([keys, items], fields=entries))
+                return replace_values(
+                    array, pa.map_(*entries), pa.StructArray.from_arrays([keys, items], fields=entries)
+                )
         if pa.types.is_date(kind):
             return _dates(array) if self.calendar.dates else array
         old = self.calendar.int96 if target.id in self.int96 else self.calendar.dates

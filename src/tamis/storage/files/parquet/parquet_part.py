@@ -30,7 +30,7 @@ from tamis.storage.files.parquet.dictionary_texts import (
 from tamis.storage.files.parquet.excerpt_file import Octets
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import DECODED_VALUES, EXCERPT_SHARE, Excerpt
-from tamis.storage.files.parquet.page_offsets import Pages, even_boundaries, count_touched_pages
+from tamis.storage.files.parquet.page_offsets import Pages, count_touched_pages, even_boundaries
 from tamis.storage.files.parquet.row_group_statistics import block_statistics
 from tamis.storage.files.parquet.view_types import without_views
 from tamis.storage.files.protocol import IoCounters, PartRef, Piece
@@ -145,7 +145,9 @@ class ParquetPart:
         if rows is not None:
             blocks = [b for b in blocks if hits[b]]
             if self._pages.readable(leaves):
-                row_limits = np.minimum(count_touched_pages(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
+                row_limits = np.minimum(
+                    count_touched_pages(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows
+                )
         for chunk in self._chunks(leaves, blocks, row_limits, chosen=rows is not None):
             if rows is None:
                 runs = [(int(self._starts[b]), int(self._starts[b + 1])) for b in chunk]
@@ -230,7 +232,9 @@ class ParquetPart:
             yield from self._batches(leaves, blocks, taken)
             return
         with self._stream.decoding(f"pages of blocks {blocks}"):
-            paged = {str(i): self._typed(i, a) for i, a in zip(self._layout.top_column_ids(plan.leaves), arrays, strict=True)}
+            paged = {
+                str(i): self._typed(i, a) for i, a in zip(self._layout.top_column_ids(plan.leaves), arrays, strict=True)
+            }
         names = [str(i) for i in self._layout.top_column_ids(leaves)]
         rest = sorted(set(leaves).difference(plan.leaves))
         first = 0
