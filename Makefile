@@ -30,7 +30,7 @@ demo: setup  ## the main job on real data, checked row for row: under 3 minutes,
 # Two processes; the tests of a file stay together.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 
-test: setup $(MOTO)/.ready  ## what every push runs: all layers, Spark, a minute of the oracle; about 17 minutes on two cores
+test: setup $(MOTO)/.ready  ## what every push runs: all layers, Spark, a minute of the oracle; about half an hour on two cores
 	@.ci/machine check
 	HYPOTHESIS_PROFILE=push $(PYTEST) -m "not merge"
 

@@ -63,7 +63,7 @@ def source_kind(store: Store) -> str:
 
 
 def _no_source(place: str, kind: str) -> InvalidInput:
-    remedy = "Open it, or clone it." if kind == "Tamis" else f"Read its rows through {kind}, and append them."
+    remedy = "Open it by tamis.open." if kind == "Tamis" else f"Read its rows through {kind}, and append them."
     return InvalidInput(
         f"{place} is a table of {kind}, which cannot be adopted.",
         code="UNKNOWN_SOURCE_KIND",

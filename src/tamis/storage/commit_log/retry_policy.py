@@ -46,18 +46,18 @@ class RetryPolicy:
         return attempt(self.attempts - 1)
 
 
-def _conflict(*codes: str) -> Callable[[Exception], bool]:
+def _retries_conflicts(*codes: str) -> Callable[[Exception], bool]:
     return lambda error: isinstance(error, Conflict) and error.code in codes
 
 
 _ROWS = ("CONFLICT_READ", "CONFLICT_REMOVED", "CONFLICT_ROWS", "CONFLICT_CONSTRAINT")
-ROW_CHANGES = RetryPolicy(8, _conflict(*_ROWS))
+ROW_CHANGES = RetryPolicy(8, _retries_conflicts(*_ROWS))
 """Changes of rows whose only input is their filter: running again is the same as starting later."""
-RESTORES = RetryPolicy(10, _conflict(*_ROWS, "CONFLICT_HEAD_CHANGED"))
+RESTORES = RetryPolicy(10, _retries_conflicts(*_ROWS, "CONFLICT_HEAD_CHANGED"))
 """Restores: planned again, but not after a vacuum of the version or after the table was replaced."""
-ANALYSES = RetryPolicy(100, _conflict(*_ROWS, "CONFLICT_VACUUMED"))
+ANALYSES = RetryPolicy(100, _retries_conflicts(*_ROWS, "CONFLICT_VACUUMED"))
 """Analyses of parts: committed again for the parts that another commit has left."""
-HEAD_CHANGES = RetryPolicy(100, _conflict("CONFLICT_HEAD_CHANGED", "CONFLICT_READ"))
+HEAD_CHANGES = RetryPolicy(100, _retries_conflicts("CONFLICT_HEAD_CHANGED", "CONFLICT_READ"))
 """Changes of a schema, of properties, constraints and index definitions: planned again from the newest head."""
 UNKNOWN_COMMITS = RetryPolicy(4, lambda error: isinstance(error, StoreUnavailable), 0.1)
 """Proposals with an operation id, whose outcome may be unknown."""
