@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis import Conflict, IncompatibleSchema, SchemaMismatch, StoreUnavailable
+from tamis import Conflict, IncompatibleSchema, InvalidInput, SchemaMismatch, StoreUnavailable
 from tamis.core.schema import check_migration
 from tamis.storage.commit_log.commit_landing import Landing
 from tests.schema.making import BIG, INT, TEXT, f, new_table, rows
@@ -132,6 +132,10 @@ def test_changes_recorded_after_a_commit_are_committed() -> None:
         table.append(pa.table({"a": [0]}))
     assert caught.value.code == "CHECK_VIOLATION"
     assert change.commit().version == 6, "nothing was recorded since"
+    with pytest.raises(InvalidInput):
+        change.set_properties({"tamis.stats.nothing": "1"})
+    assert change.dry_run().changes == ()
+    assert (change.commit().version, change.commit().changes != ()) == (6, True), "nothing was recorded since"
     table.append(pa.table({"a": [2]}))
     assert sorted(row["d"] or 0 for row in rows(table)) == [0, 7]
 

@@ -106,7 +106,7 @@ def test_a_table_that_another_session_drops_first_is_dropped(tmp_path: Path, mon
         Warehouse(open_store(str(tmp_path / "lake"))).drop_table(OLD)
 
     monkeypatch.setattr(Warehouse, "check_not_ended", meanwhile)
-    warehouse.drop_table(OLD)
+    assert not warehouse.drop_table(OLD)
     assert not warehouse.is_table(OLD)
     with pytest.raises(NotFound, match="dropped or renamed meanwhile"):
         warehouse.rename(OLD, NEW)

@@ -83,6 +83,12 @@ def test_a_stream_of_which_nothing_was_read_may_be_given_again(table: tamis.Tabl
     assert table.scan().count() == 11
 
 
+def test_the_columns_of_a_stream_that_was_read_are_known(table: tamis.Table, tmp_path: Path) -> None:
+    data = ROWS.to_reader()
+    table.append(data)
+    assert tamis.create(tmp_path / "other", data).schema.names == ["id"]
+
+
 def test_what_holds_its_rows_may_be_given_again(table: tamis.Table) -> None:
     duckdb = pytest.importorskip("duckdb")
     polars = pytest.importorskip("polars")

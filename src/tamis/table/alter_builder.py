@@ -46,6 +46,13 @@ class Alter:
         self._alteration, self._before, self._adopt = alteration, before, adopt
         self._committed: Snapshot | None = None
         """The version that ``commit`` made last; None if changes were recorded since."""
+        self._result: Evolution | None = None
+        """What ``commit`` returned last."""
+
+    @property
+    def _base(self) -> Snapshot:
+        """The version in which further changes name columns."""
+        return self._committed or self._before
 
     def _pending(self) -> Alteration:
         """Return the alteration that takes a further change: after a commit, a new one from the version it made."""
@@ -107,10 +114,9 @@ class Alter:
 
     def set_default(self, name: Name, default: Any) -> Alter:
         """Set the default for later writes (None: remove it). Existing rows keep their values."""
-        self._pending()
         default = sql_text(str(name), default)
-        if default is not None and self._before.schema is not None:
-            found = self._before.schema.find(self._path(name))[-1]
+        if default is not None and self._base.schema is not None:
+            found = self._base.schema.find(self._path(name))[-1]
             _default(default, found.type, found.name)
         self._pending().set_default(self._path(name), default)
         return self
@@ -144,7 +150,8 @@ class Alter:
 
         ``commit`` tests existing rows; it raises ``SchemaMismatch`` (``CHECK_VIOLATION``) with the first wrong one.
         """
-        self._pending().add_constraint(request_check(name, expression))
+        asked = request_check(name, expression)
+        self._pending().add_constraint(asked)
         return self
 
     def add_primary_key(self, name: str, columns: Sequence[Name] | Name) -> Alter:
@@ -166,7 +173,8 @@ class Alter:
     ) -> Alter:
         one = isinstance(columns, str)
         paths = [self._path(column) for column in ([columns] if one else columns)]
-        self._pending().add_constraint(request_key(kind, name, paths, refers=refers))
+        asked = request_key(kind, name, paths, refers=refers)
+        self._pending().add_constraint(asked)
         return self
 
     def drop_constraint(self, name: str, *, missing_ok: bool = False) -> Alter:
@@ -192,6 +200,8 @@ class Alter:
 
     def dry_run(self) -> Evolution:
         """Describe the changes that ``commit`` would make, and whom it would fence."""
+        if self._committed is not None:  # nothing was recorded since
+            return self._pending().dry_run()
         return self._alteration.dry_run()
 
     def commit(self) -> Evolution:
@@ -202,10 +212,13 @@ class Alter:
         ``InvalidInput`` naming the column, ``SchemaMismatch`` for a row that violates a new CHECK, ``Conflict`` if a
         name now refers to another column.
         """
+        if self._result is not None and not len(self._alteration):  # what was to be recorded since was refused
+            return self._result
         after = self._alteration.commit()
         self._adopt(after)
         self._committed = after
-        return replace(describe_outcome(self._before.head, after.head), version=after.version)
+        self._result = replace(describe_outcome(self._before.head, after.head), version=after.version)
+        return self._result
 
     def _path(self, name: Any) -> Path:
         """Return a tuple as is; resolve text by ``Schema.named``, or split it if the column is new."""
@@ -217,8 +230,7 @@ class Alter:
                 name=repr(name),
                 remedy="Give text, or a tuple of names.",
             )
-        self._pending()
-        known = self._before.schema
+        known = self._base.schema
         if not isinstance(name, str) or known is None:
             return path
         try:

@@ -33,6 +33,11 @@ def arrow_stream(data: Any) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(rows.schema, _recorded(data, rows))
 
 
+def arrow_schema(data: Any) -> pa.Schema:
+    """Return the schema of ``arrow_stream``, also of a stream that was read before."""
+    return plain_stream(_stream(data)).schema
+
+
 _begun_streams: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """By ``id``, the streams of which rows have been read.
 
@@ -42,7 +47,7 @@ overwrite would empty the table.
 
 
 def _gives_its_rows_once(data: Any) -> bool:
-    """Whether ``data`` is a reader. Queries, such as relations of DuckDB, give all rows whenever they are read."""
+    """Whether ``data`` is a reader. Queries, such as relations of DuckDB, run again; what they read may be a reader."""
     return hasattr(data, "read_next_batch") or hasattr(data, "__next__")
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import InvalidInput
 from tamis.lazy_imports import lazy_module
-from tamis.table.row_stream import arrow_stream, is_spark
+from tamis.table.row_stream import arrow_schema, is_spark
 
 if TYPE_CHECKING:
     from tamis.core.expr import column_definitions
@@ -32,9 +32,9 @@ def schema_from(given: Any) -> pa.Schema | None:
         return to_arrow_schema(types.from_spark(given.schema.json()))
     try:
         if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
-            return arrow_stream(given).schema
+            return arrow_schema(given)
         if type(given).__module__.partition(".")[0] == "pandas":
-            return arrow_stream(given).schema
+            return arrow_schema(given)
         if hasattr(given, "__arrow_c_schema__"):
             return pa.schema(given)
     except InvalidInput as error:

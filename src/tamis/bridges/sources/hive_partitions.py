@@ -51,10 +51,8 @@ def partitions_of(paths: Sequence[str]) -> Partitions:
     """Split the paths into partition values; None is NULL.
 
     Raises ``InvalidInput``: ``PARTITIONS_DIFFER`` if the files lie below folders of different columns,
-    ``PLAIN_FOLDER`` for a folder ``k=v`` below or above one that is none, and for files both in the root and in folders
-    that are no partitions.
+    ``PLAIN_FOLDER`` for a folder ``k=v`` below or above one that is none.
     """
-    _check_depth(paths)
     names: tuple[str, ...] | None = None
     first = ""
     values: list[tuple[str | None, ...]] = []
@@ -82,7 +80,7 @@ def partitions_of(paths: Sequence[str]) -> Partitions:
     return Partitions(names or (), values)
 
 
-def _check_depth(paths: Sequence[str]) -> None:
+def check_depth(paths: Sequence[str]) -> None:
     """Raise ``InvalidInput`` (``PLAIN_FOLDER``) if plain folders lie beside files: Spark leaves out what they hold."""
     below = next((path for path in paths if "/" in path and "=" not in path.rpartition("/")[0]), None)
     if below is not None and any("/" not in path for path in paths):

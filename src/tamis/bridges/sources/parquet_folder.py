@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from tamis.bridges.sources.hive_partitions import partition_constants, partition_fields, partitions_of, with_partitions
+from tamis.bridges.sources.hive_partitions import (
+    check_depth,
+    partition_constants,
+    partition_fields,
+    partitions_of,
+    with_partitions,
+)
 from tamis.bridges.sources.parquet_schema import merged_schema
 from tamis.bridges.sources.source_footers import read_footers
 from tamis.bridges.sources.source_kinds import PARQUET, data_files
@@ -25,7 +31,9 @@ def parquet_folder(
     Raises ``NotFound`` (``SOURCE_NOT_FOUND``) and ``InvalidInput`` naming the file, column or folder that does not fit.
     """
     entries = data_files(store)
-    partitions = partitions_of([entry.path for entry in entries])
+    paths = [entry.path for entry in entries]
+    check_depth(paths)
+    partitions = partitions_of(paths)
     footers = read_footers(store, entries)
     columns = merged_schema(footers, binary_as_string=binary_as_string).fields
     folders = partition_fields(partitions, partition_types or {})

@@ -212,8 +212,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
         if not self.warehouse.is_table(names):
             return False
         self._keep_namespace(names[:-1])
-        self.warehouse.drop_table(names)
-        return True
+        return self.warehouse.drop_table(names)
 
     def purgeTable(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
         return self.dropTable(identifier)

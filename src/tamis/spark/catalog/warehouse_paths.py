@@ -70,8 +70,8 @@ class Warehouse:
     def set_namespace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
         self.root.put(f"{relative_path(names)}/{MARKER}", json.dumps(dict(properties)).encode())
 
-    def drop_table(self, names: Names) -> None:
-        """Remove a table's folder.
+    def drop_table(self, names: Names) -> bool:
+        """Remove a table's folder; return False if another session has dropped or renamed it meanwhile.
 
         Atomic on local disk; see ``remove_table`` for other stores. Raises ``InvalidInput`` (``TABLE_ENDED``) if the
         folder is a table of another format by now.
@@ -81,10 +81,13 @@ class Warehouse:
         local = self._local(path)
         if local is None:
             remove_table(self.store(names).with_new_counters())
-            return
-        with contextlib.suppress(FileNotFoundError):  # another session drops it
+            return True
+        try:
             local.rename(local.with_name(f"{_DROPPED}{new_id()}"))
+        except FileNotFoundError:
+            return False
         _remove_dropped(local.parent)
+        return True
 
     def check_not_ended(self, names: Names) -> None:
         """Raise ``InvalidInput`` (``TABLE_ENDED``) if a table ended with an export; others may have written to it."""

@@ -24,7 +24,9 @@ def server_refusal(text: str, name: str) -> StoreUnavailable | None:
             f"The credentials for {name} have expired.",
             code="CREDENTIALS_EXPIRED",
             name=name,
-            remedy="Open the table again, or attach a catalog of another name, with new ones. What was committed is safe.",
+            remedy=(
+                "Open the table again, or attach a catalog of another name, with new ones. What was committed is safe."
+            ),
         )
     if code in _ELSEWHERE or "incorrectly configured region" in text:
         expected = _EXPECTED.search(text)

@@ -60,7 +60,7 @@ def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
             name="retention",
             remedy="Give retention or retention_hours.",
         )
-    keep = f"{hours:f}h" if hours is not None else timedelta(days=7) if retention is None else retention
+    keep = f"{hours:.12f}h" if hours is not None else timedelta(days=7) if retention is None else retention
     found = named_table(catalog, arguments).vacuum(
         keep, dry_run=arguments["dry_run"], below_retention=arguments["below_retention"]
     )

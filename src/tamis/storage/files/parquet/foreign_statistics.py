@@ -116,10 +116,10 @@ def _vouched(stored: pa.DataType, physical: str, writer: str) -> bool:
 
 
 def _may_misorder(stored: pa.DataType, physical: str, writer: str) -> bool:
-    """Return whether bytes may be in a wrong order that nothing shows: by early parquet-mr, whose statistics the
-    library hides, and decimals of different lengths.
+    """Return whether bounds of bytes may be wrong without a sign: by early parquet-mr, whose statistics the library
+    hides, by early Arrow, and of decimals of different lengths.
     """
-    early = not writer or writer.startswith("parquet-mr version 1.")
+    early = not writer or writer.startswith(("parquet-mr version 1.", "parquet-cpp"))
     return (early and not orders_texts(writer)) or (physical == "BYTE_ARRAY" and pa.types.is_decimal(stored))
 
 
