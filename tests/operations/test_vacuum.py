@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -198,6 +199,26 @@ def test_a_manifest_that_may_be_gone_is_not_committed(monkeypatch: pytest.Monkey
             ),
         )
     assert (caught.value.code, len(made)) == ("CONFLICT_VACUUMED", 1)
+
+
+@pytest.mark.parametrize("folder", ["data", "_tamis", "_tamis/manifest"])
+def test_nothing_is_removed_through_a_link(tmp_path: Path, folder: str) -> None:
+    """Two tables whose folders are linked to one place would take each other's files for failed writes."""
+    tables = [tamis.create(tmp_path / name, "id BIGINT") for name in ("a", "b")]
+    for table in tables:
+        table.append(pa.table({"id": range(3)}))
+    (tmp_path / "a" / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "a" / folder).rename(tmp_path / "elsewhere")
+    (tmp_path / "a" / folder).symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    assert tables[0].scan().count() == 3
+    for dry in (True, False):
+        with pytest.raises(InvalidInput) as caught:
+            tables[0].vacuum("0s", dry_run=dry, below_retention=True)
+        assert caught.value.code == "LINKED_FOLDER"
+        assert caught.value.name.startswith(folder)
+    (tmp_path / "link").symlink_to(tmp_path / "b", target_is_directory=True)
+    tamis.open(tmp_path / "link").vacuum("0s", dry_run=False, below_retention=True)
+    assert tables[1].scan().count() == 3
 
 
 def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:

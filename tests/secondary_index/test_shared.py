@@ -118,6 +118,10 @@ def test_an_index_that_cannot_be_read_by_a_task_leaves_the_part_whole(tmp_path: 
             path.rename(path.with_suffix(".gone"))
         found = [b for ref in made.parts for b in shared.batches(ref, made.spec, ReadCounters(), read_part)]
         assert pa.Table.from_batches(found).num_rows == len(expected) > 0
+        assert not [key for key in shared_lookup._asking if key[0] == shared.token], "nothing waits any more"
+        kept = [shared_lookup._failed.get((shared.token, at)) for at in shared.segments]
+        assert kept
+        assert all(error is not None and error.__traceback__ is None for error in kept), "it would hold the lookup"
         for path in (tmp_path / "t" / "index").iterdir():
             path.rename(path.with_suffix(".parquet"))
 

@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 import tamis
+from tamis.core.expr.json_codec import variant_columns
+from tamis.core.stats.json_paths.path_rows import ROOT
+from tamis.core.stats.json_paths.variant_paths import paths_of
 from tamis.core.types import bounded_decoding
 from tamis.core.types.bounded_decoding import MOST_ROWS, MOST_UNPACKED, read_stream, unpacked_zstd
 from tamis.errors import CorruptData
 from tamis.storage.commit_log.deletion_vectors import read_bitmap
 from tamis.storage.files.file_seal import MAGIC, Seal
+from tamis.storage.files.orc.protobuf import message_fields
 from tamis.storage.object_store import open_store
 from tamis.storage.object_store import store as stores
 from tamis.storage.object_store.checked_json import seal_json, unseal_json
@@ -71,6 +75,7 @@ def test_rows_that_take_no_bytes_are_refused() -> None:
     [
         pa.RunEndEncodedArray.from_arrays(pa.array([2**30], pa.int32()), pa.array(["x" * 1000])),
         pa.array(["abc"], pa.string_view()),
+        pa.array(["abc"]).dictionary_encode(),
         pa.array([[{"a": b"x"}]], pa.list_(pa.struct([("a", pa.binary_view())]))),
     ],
     ids=lambda c: str(c.type),
@@ -178,3 +183,30 @@ def test_a_seal_that_unpacks_to_much_is_refused() -> None:
 
 def test_the_limit_has_a_name() -> None:
     assert bounded_decoding.MOST_UNPACKED < 2**30
+
+
+def test_names_in_a_variant_do_not_overlap() -> None:
+    """Offsets that go back and forth would make any number of long names of a few bytes."""
+    ends = [0, 5, 0, 5, 0]
+    metadata = bytes([0xC1]) + (4).to_bytes(4, "little") + b"".join(e.to_bytes(4, "little") for e in ends) + b"abcde"
+    assert variant_columns.names_of(metadata) == ()
+
+
+def nested_arrays(depth: int) -> bytes:
+    """A VARIANT of arrays of 200 elements, all of which are the one array that follows."""
+    value = b"\x00"
+    for _ in range(depth):
+        value = bytes([0x03, 200]) + bytes(200) + bytes([1]) + value
+    return value
+
+
+def test_elements_of_arrays_have_bytes_of_their_own() -> None:
+    """Shared ones would make 200**depth nodes of 200 * depth bytes."""
+    kind = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
+    values = pa.array([{"value": nested_arrays(6), "metadata": b"\x01\x00\x00"}], kind)
+    assert set(paths_of(values)) == {ROOT}
+
+
+def test_a_number_of_orc_has_64_bits() -> None:
+    with pytest.raises(ValueError, match="more than 64 bits"):
+        list(message_fields(b"\x08" + b"\xff" * 1_000_000 + b"\x01"))

@@ -18,6 +18,7 @@ from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.options.hadoop_options import session_store
 from tamis.spark.sql.statements import extend_parser
 from tamis.spark.sql.table_changes import register_table_changes
+from tamis.spark.write import dml_by_path
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.storage_options import REDACTED
 
@@ -81,7 +82,7 @@ def _check_name(name: Any) -> None:
         not isinstance(name, str)
         or not name.strip()
         or set(name) & set(".`\0")
-        or name.lower() in {"spark_catalog", "system"}
+        or name.lower() in {"spark_catalog", "system", dml_by_path.CATALOG}
     ):
         raise InvalidInput(
             f"{name!r} cannot name a catalog.",

@@ -41,7 +41,7 @@ ADDED = pa.schema(
 REMOVED = pa.schema([("path", pa.string()), ("dataChange", pa.bool_()), ("deletionVector", VECTOR)])
 
 # a line whose first key has a file's action and no other; some writers spell out the keys that are null
-_OTHERS = re.compile(rb'^(?!\s*\{\s*"(?:add|remove|cdc)"\s*:\s*\{)[^\n]*\S[^\n]*$', re.MULTILINE)
+_OTHERS = re.compile(rb'^(?![ \t\r]*\{\s*"(?:add|remove|cdc)"\s*:\s*\{)[^\n]*\S[^\n]*$', re.MULTILINE)
 _PARTITION_VALUES = re.compile(rb'"partitionValues"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
 
 

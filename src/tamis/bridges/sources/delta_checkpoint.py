@@ -38,7 +38,17 @@ def read_checkpoint(store: Store, names: Sequence[str]) -> Actions:
             raise DamagedCheckpoint(names[0])
     except StoreUnavailable:
         raise
-    except (NotFound, CorruptData, pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+    except (
+        NotFound,
+        CorruptData,
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise DamagedCheckpoint(names[0]) from error
     added = pa.concat_tables([a.added for a in actions], promote_options="permissive")
     return Actions(added, REMOVED.empty_table(), protocol, metadata)
@@ -69,8 +79,8 @@ def _has_text(file: pq.ParquetFile, inside: Sequence[str]) -> bool:
     """Return whether the statistics stand there as text in every row that has some."""
     if "stats" not in inside:
         return False
-    at = next(n for n in range(len(file.schema)) if file.schema.column(n).path == "add.stats")
-    paths = next(n for n in range(len(file.schema)) if file.schema.column(n).path == "add.path")
+    places = {file.schema.column(n).path: n for n in range(len(file.schema))}
+    at, paths = places["add.stats"], places["add.path"]
     for group in range(file.metadata.num_row_groups):
         texts, files = (file.metadata.row_group(group).column(n).statistics for n in (at, paths))
         if texts is None or files is None or texts.null_count != files.null_count:

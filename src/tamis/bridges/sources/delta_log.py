@@ -7,7 +7,7 @@ missing or damaged is an error that names it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,9 +67,14 @@ def list_log(store: Store) -> Listing:
     whole = [
         (version, [names[n] for n in sorted(names)])
         for (version, parts), names in groups.items()
-        if not parts.isdecimal() or sorted(names) == list(range(1, int(parts) + 1))
+        if not parts.isdecimal() or _is_complete(names, int(parts))
     ]
     return Listing(commits, sorted(whole, key=lambda found: -found[0]))
+
+
+def _is_complete(numbers: Collection[int], parts: int) -> bool:
+    """Whether these are the numbers of all ``parts`` of a checkpoint; the name of a file may say any number."""
+    return len(numbers) == parts and sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
 def read_snapshot(store: Store, version: int | None = None, *, listing: Listing | None = None) -> DeltaSnapshot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import io
 import json
 import zlib
 from collections.abc import Mapping
@@ -13,11 +14,13 @@ from typing import Any
 from tamis.bridges.sources.foreign_paths import Root, source_root
 from tamis.bridges.sources.iceberg_shape import check_shape
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
-from tamis.storage.object_store.store import open_store
+from tamis.storage.object_store.store import MOST_OBJECT, open_store
 
 NEWEST_FORMAT = 3
 _SUFFIX = ".metadata.json"
 _HINT = "metadata/version-hint.text"
+_LONGEST_VERSION = 18
+"""Digits of a version in a hint; more are a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +140,22 @@ def metadata_damaged(name: str, why: object) -> CorruptData:
 def parsed_metadata(name: str, data: bytes) -> dict[str, Any]:
     """Return the content of a metadata file, which may be compressed."""
     try:
-        content = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        content = json.loads(_unpacked(data) if data[:2] == b"\x1f\x8b" else data)
     except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise metadata_damaged(name, error) from error
     if not isinstance(content, dict) or not isinstance(content.get("location"), str):
         raise metadata_damaged(name, "it is no metadata of a table")
     check_shape(content, lambda why: metadata_damaged(name, why))
     return content
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Unpack gzip. Raises ``ValueError`` for more bytes than an object may have."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        found = file.read(MOST_OBJECT + 1)
+    if len(found) > MOST_OBJECT:
+        raise ValueError(f"it unpacks to more than {MOST_OBJECT} bytes")
+    return found
 
 
 def _get(place: str, options: IcebergOptions) -> bytes:
@@ -171,7 +183,7 @@ def _hinted(place: str, options: IcebergOptions) -> str:
             name=place,
             remedy="Give the catalog and the table's name, or the path of a metadata file (metadata/….metadata.json).",
         ) from None
-    if not hint.isdecimal():
+    if not hint.isdecimal() or len(hint) > _LONGEST_VERSION:
         return f"{place}/metadata/{hint.removesuffix(_SUFFIX)}{_SUFFIX}"
     names = {entry.path.rpartition("/")[2] for entry in store.list_folder("metadata")[1]}
     version, found = int(hint), None

@@ -40,12 +40,18 @@ _MOST_DIGITS = 38
 _WIDE = decimal.Context(prec=_MOST_DIGITS)
 
 
+_LONGEST = 4_000
+"""Characters of a number, zeros at its beginning included."""
+
+
 def bind_number(node: Number) -> Literal:
     """Bind a number as Spark types it: by its suffix, else INT, BIGINT or DECIMAL; DOUBLE with an exponent.
 
     Raises ``SyntaxProblem`` if it is out of range.
     """
     digits, suffix = node.digits, node.suffix
+    if len(digits) > _LONGEST:  # Python refuses to read whole numbers of more digits
+        raise SyntaxProblem(f"{digits[:40]}… has more than 38 digits", node.start)
     if suffix in _WHOLE:
         kind, limit = _WHOLE[suffix]
         if not -limit <= int(digits) < limit:

@@ -6,6 +6,7 @@ Recent filters are those of this process.
 from __future__ import annotations
 
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -35,25 +36,28 @@ _COLUMN = re.compile(rf"(?:{BACKQUOTED}|[^:])*")
 MOST_PLACES = 64
 MOST_TABLES = 256
 _RECENT: OrderedDict[str, OrderedDict[Place, None]] = OrderedDict()
+_recent_lock = threading.RLock()
 
 
 def record_used_places(url: str, places: Iterable[tuple[int, Steps]]) -> None:
     """Record that a filter on the table at ``url`` used these places; bounded and per process."""
-    mine = _RECENT.setdefault(url, OrderedDict())
-    _RECENT.move_to_end(url)
-    for identifier, steps in places:
-        place = (identifier, stored_path(steps))
-        mine[place] = None
-        mine.move_to_end(place)
-        if len(mine) > MOST_PLACES:
-            mine.popitem(last=False)
-    if len(_RECENT) > MOST_TABLES:
-        _RECENT.popitem(last=False)
+    used = [(identifier, stored_path(steps)) for identifier, steps in places]
+    with _recent_lock:
+        mine = _RECENT.setdefault(url, OrderedDict())
+        _RECENT.move_to_end(url)
+        for place in used:
+            mine[place] = None
+            mine.move_to_end(place)
+            if len(mine) > MOST_PLACES:
+                mine.popitem(last=False)
+        if len(_RECENT) > MOST_TABLES:
+            _RECENT.popitem(last=False)
 
 
 def recent_places(url: str) -> tuple[Place, ...]:
     """Return the places used by recent filters on the table, in this process."""
-    return tuple(_RECENT.get(url, ()))
+    with _recent_lock:
+        return tuple(_RECENT.get(url, ()))
 
 
 def unfit_name(names: Sequence[str], schemas: Sequence[Schema]) -> tuple[str, str | None] | None:

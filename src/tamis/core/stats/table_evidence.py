@@ -35,6 +35,9 @@ from tamis.core.types.defaults import initial_scalar
 from tamis.core.types.utf8_texts import spark_lengths
 from tamis.errors import TamisError
 
+MOST_PLACED = 256
+"""Places of which evidence is kept for later filters."""
+
 
 class TableEvidence:
     """Evidence over the rows of ``table``: ``rows``, optionally ``schema_id``, and statistics columns.
@@ -49,7 +52,7 @@ class TableEvidence:
         self._pieces = (
             _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
         )
-        self._placed: dict[tuple[tuple[int, ...], str], ColumnEvidence | None] = {}
+        self._placed: dict[tuple[tuple[int, ...], str], ColumnEvidence] = {}
         self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
         self._edges: dict[tuple[int, ...], Edges | None] = {}
         self._trimmed: dict[int, pa.BooleanArray] = {}
@@ -105,9 +108,12 @@ class TableEvidence:
         elements at the position; a map that lacks the key counts as one with a NULL. The count is NULL where nothing
         is known of the place.
         """
-        if (ids, place) not in self._placed:
-            self._placed[ids, place] = self._place(ids, place)
-        return self._placed[ids, place]
+        if (ids, place) in self._placed:
+            return self._placed[ids, place]
+        found = self._place(ids, place)
+        if found is not None and len(self._placed) < MOST_PLACED:  # filters may name any number of keys
+            self._placed[ids, place] = found
+        return found
 
     def places(self, ids: tuple[int, ...]) -> list[str]:
         """Return the positions or keys of the element or value at the end of ``ids`` that pieces list."""

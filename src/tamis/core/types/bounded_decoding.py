@@ -68,6 +68,7 @@ def read_stream(raw: Any) -> pa.Table:
 
 def _check_layout(kind: pa.DataType) -> None:
     views = (
+        pa.types.is_dictionary,
         pa.types.is_run_end_encoded,
         pa.types.is_list_view,
         pa.types.is_large_list_view,

@@ -7,6 +7,12 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+LONGEST_JOIN = 10.0
+"""Seconds to wait for a thread to end.
+
+The garbage collector may close a scan in a thread that holds a lock for which a reader waits: neither could go on.
+"""
+
 Call = tuple[Callable[..., None], tuple[Any, ...]]
 
 
@@ -28,12 +34,12 @@ class ReaderThreads:
             self._threads.append(thread)
 
     def shutdown(self) -> None:
-        """Wait until the threads have ended; one that calls this itself ends afterwards."""
+        """Wait a while until the threads have ended; one that calls this itself ends afterwards."""
         for _ in self._threads:
             self._calls.put(None)
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join()
+                thread.join(LONGEST_JOIN)
 
 
 def _serve(calls: SimpleQueue[Call | None]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,7 +55,7 @@ _found = LruCache[MatchingEntries](HELD_BYTES, largest_share=4.0)
 _failed = LruCache[TamisError](2**20)
 """Errors of index segments that could not be read, so that the lookup's other parts do not try again."""
 _asking: dict[tuple[str, int], threading.Lock] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +128,26 @@ class SharedLookup:
         key = (self.token, at)
         with _lock:
             asking = _asking.setdefault(key, threading.Lock())
-        with asking:
-            found = _found.get(key)
-            if found is None:
-                if (failed := _failed.get(key)) is not None:
-                    raise failed
-                try:
-                    found = self._read(at, counters)
-                except TamisError as error:
-                    _failed.put(key, error.with_traceback(None), 1024)
-                    raise
-                _found.put(key, found, found.values.nbytes + found.rows.nbytes * 2)
-        with _lock:
-            _asking.pop(key, None)
+        try:
+            with asking:
+                found = _found.get(key)
+                if found is None:
+                    if (failed := _failed.get(key)) is not None:
+                        raise copy(failed)
+                    found = self._read_once(key, counters)
+        finally:
+            with _lock:
+                _asking.pop(key, None)
+        return found
+
+    def _read_once(self, key: tuple[str, int], counters: ReadCounters) -> MatchingEntries:
+        """Read the matches in an index segment, and keep them, or the error, for the lookup's other parts."""
+        try:
+            found = self._read(key[1], counters)
+        except TamisError as error:
+            _failed.put(key, copy(error), 1024)  # an error that is raised holds this lookup, by its traceback
+            raise
+        _found.put(key, found, found.values.nbytes + found.rows.nbytes * 2)
         return found
 
     def _narrowed(self, part: PartRef, cost: ReadCounters) -> PartRef | None:

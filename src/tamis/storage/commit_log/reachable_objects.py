@@ -81,7 +81,7 @@ def rollup_paths(store: Store) -> set[str]:
             continue
         try:
             found |= set(paths_in(store, json.loads(store.get(path)), deep=False))
-        except (ValueError, LookupError, OSError):
+        except (ValueError, LookupError, OSError, RecursionError):
             stem = path.removesuffix(".json")
             found |= {other for other in listed if other.startswith(f"{stem}-")}
     return found

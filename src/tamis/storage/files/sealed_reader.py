@@ -55,7 +55,8 @@ def _read(source: PartSource) -> tuple[Seal, int]:
     raw = tail[len(tail) - length :]
     try:
         seal = Seal.unpack(raw)
-    except (ValueError, KeyError, TypeError, pa.ArrowException, OSError) as error:
+        sum(seal.blocks)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException, OSError) as error:
         raise corrupt_part(ref, f"has an unreadable seal ({error})") from error
     if ref.footer_checksum is not None and zlib.crc32(raw) != ref.footer_checksum and seal.part_id in source.names:
         raise corrupt_part(ref, "does not have the seal that was committed", "CHECKSUM")

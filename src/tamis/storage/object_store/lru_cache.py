@@ -22,7 +22,7 @@ class LruCache(Generic[T]):
         self.bytes = 0
         self._largest = int(limit * largest_share)
         self._items: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the garbage collector may close a scan, which asks a cache, within a call
 
     def get(self, key: Hashable) -> T | None:
         """Return the value cached under ``key``, or None."""
@@ -35,12 +35,13 @@ class LruCache(Generic[T]):
 
     def put(self, key: Hashable, value: T, size: int) -> None:
         """Cache ``value``, which takes about ``size`` bytes, in place of what was cached under ``key``."""
+        entry = value, size
         with self._lock:
             if key in self._items:
                 self.bytes -= self._items.pop(key)[1]
             if size > self._largest:
                 return
-            self._items[key] = (value, size)
+            self._items[key] = entry
             self.bytes += size
             while self.bytes > self.limit and len(self._items) > 1:
                 self.bytes -= self._items.popitem(last=False)[1][1]

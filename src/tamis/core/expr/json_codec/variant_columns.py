@@ -142,6 +142,8 @@ def names_of(metadata: bytes) -> tuple[str, ...]:
     if metadata[0] & 15 != 1 or len(metadata) < 1 + size * (count + 2):
         return ()
     ends = [int.from_bytes(metadata[1 + size * (i + 1) : 1 + size * (i + 2)], "little") for i in range(count + 1)]
+    if any(a > b for a, b in pairwise(ends)):  # names that overlap could take any memory
+        return ()
     start = 1 + size * (count + 2)
     return tuple(metadata[start + a : start + b].decode(errors="replace") for a, b in pairwise(ends))
 
@@ -304,6 +306,8 @@ def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
         shapes = found.shape[rows]
         if not layout.ids.shape[1]:
             continue
+        if layout.ids.size > len(found.data):
+            raise ValueError("objects that share their bytes")
         if (shapes == shapes[0]).all() and (layout.ids == layout.ids[0]).all():
             names, ids = found.names[shapes[0]], layout.ids[0]
             fields = np.flatnonzero(ids < len(names))
@@ -324,6 +328,8 @@ def elements(found: Nodes) -> tuple[Ints, Ints, Ints]:
     """Return the elements of all arrays: their rows, their places in the data, and their positions in the array."""
     out_rows, out_at, out_nth = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for some, count, start, size, first in _arrays(found, np.flatnonzero(found.kinds() == ARRAY)):
+        if int(count.sum()) > len(found.data):  # each element has bytes of its own: these are shared, perhaps by many
+            raise ValueError("elements of arrays that share their bytes")
         owner = np.repeat(np.arange(len(some)), count)
         nth = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
         out_rows.append(some[owner])

@@ -8,7 +8,7 @@ from itertools import chain
 
 from tamis.core.expr.syntax.nodes import Type, TypeField
 from tamis.core.expr.syntax.reader import Found, Reader
-from tamis.core.expr.syntax.tokens import Kind
+from tamis.core.expr.syntax.tokens import Kind, whole_number
 
 _ZONES = {
     "TIMESTAMP": (("WITH", "LOCAL", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")),
@@ -118,9 +118,9 @@ class Types(Reader):
                 yield end + 1, sizes
 
     def _size(self, at: int) -> Found[int]:
-        token = self.tokens[at]
-        if token.kind is Kind.NUMBER and not token.suffix and str(token.value).isdecimal():
-            yield at + 1, int(str(token.value))
+        size = whole_number(self.tokens[at])
+        if size is not None:
+            yield at + 1, size
         else:
             self.record_mismatch(at)
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 from tamis.core.expr.syntax.nodes import Binary, Cast, Collate, Dot, Name, Node, Path, Subscript, Unary
 from tamis.core.expr.syntax.reader import Found, Reader, greedy_extensions
-from tamis.core.expr.syntax.tokens import Kind
+from tamis.core.expr.syntax.tokens import Kind, whole_number
 
 _LEVELS = {
     **dict.fromkeys(("*", "/", "%", "DIV"), 7),
@@ -145,8 +145,8 @@ class Value(Reader):
             return None
         if inner.kind is Kind.TEXT:
             return at + 3, str(inner.value)
-        if inner.kind is Kind.NUMBER and not inner.suffix and str(inner.value).isdecimal():
-            return at + 3, int(str(inner.value))
+        if (index := whole_number(inner)) is not None:
+            return at + 3, index
         return (at + 3, None) if self.is_name(at + 1) else None
 
     def _key(self, at: int, first: bool) -> tuple[int, str | int | None] | None:

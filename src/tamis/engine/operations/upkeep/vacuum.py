@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from tamis.engine.operations.result import Progress
+from tamis.engine.operations.upkeep.linked_folders import check_links
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, load
 from tamis.storage.commit_log.commit_objects import read_commits
@@ -141,8 +142,8 @@ def vacuum(
     A retention below ``SAFE_RETENTION`` needs ``below_retention``, a dry run too: it shows what the same call
     would do. ``released`` is called when the versions to keep are known, before the first removal, and perhaps again.
 
-    Raises ``InvalidInput`` for a retention that is negative or too short, and ``CorruptData`` for a
-    log that cannot be read in full; then nothing is removed.
+    Raises ``InvalidInput`` for a retention that is negative or too short, or if a link leads out of the table's
+    folder, and ``CorruptData`` for a log that cannot be read in full; then nothing is removed.
     """
     retention = retention_of(retention)
     _check_length(retention, below_retention)
@@ -151,6 +152,7 @@ def vacuum(
     latest = load(store, afresh=True)
     before = oldest_readable(store, latest.head.table_id)
     kept = _Kept(before, max(_oldest(store, latest, cutoff), before), latest)
+    check_links(store, FOLDERS)
     listed = [entry for folder in FOLDERS for entry in (*store.list(folder), *store.list_uploads(folder))]
     old = _old_objects(listed, cutoff)
     (doomed, named), kept = _beside_others(store, kept, lambda kept: _plan(store, kept, old))

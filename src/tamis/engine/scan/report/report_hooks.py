@@ -66,7 +66,7 @@ class Hook:
 
 
 _hooks: list[Hook] = []
-_lock = threading.Lock()
+_lock = threading.RLock()  # the garbage collector may end a scan, which looks for hooks, within a call
 _started: list[Callable[[], None]] = []
 """What to call when the first hook is registered."""
 _watching = False

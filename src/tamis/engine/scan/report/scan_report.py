@@ -314,7 +314,8 @@ _FIELDS = (
 )
 
 _reports: deque[Report] = deque(maxlen=_KEPT_REPORTS)
-_reports_lock = threading.Lock()
+_reports_lock = threading.RLock()
+"""Reentrant: the garbage collector may end another scan while this thread holds it."""
 _settlers: list[Callable[[], None]] = []
 
 
@@ -341,7 +342,8 @@ def reports(n: int = 1) -> list[Report]:
 def _register(report: Report) -> None:
     """Insert a report by its end time, because Spark's executions report late."""
     with _reports_lock:
-        later = sum(1 for _ in takewhile(lambda known: known.ended_micros > report.ended_micros, _reports))
+        latest = list(_reports)  # which may change meanwhile, as the lock is reentrant
+        later = sum(1 for _ in takewhile(lambda known: known.ended_micros > report.ended_micros, latest))
         if later < _KEPT_REPORTS:
             if len(_reports) == _KEPT_REPORTS:
                 _reports.pop()

@@ -46,7 +46,7 @@ def _layout_of(source: Sealed) -> StripeLayout:
     if found is None:
         try:
             found = StripeLayout.unpack(seal.layout, seal.blocks, seal.size)
-        except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
             raise corrupt_part(source.ref, f"has an unreadable layout in its seal ({error})") from error
         _layouts.put(key, found, found.nbytes)
     return found

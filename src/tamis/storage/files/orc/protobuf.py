@@ -55,6 +55,8 @@ def _number(message: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at + 1
         shift += 7
+        if shift >= 70:
+            raise ValueError("a number of more than 64 bits")
 
 
 def packed_numbers(value: bytes) -> list[int]:

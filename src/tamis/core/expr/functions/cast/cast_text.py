@@ -292,7 +292,7 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
     return found if left is None else left_to_spark(found, left)
 
 
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")  # in time linear in the length
 
 
 def _number(value: str | float | None) -> decimal.Decimal | None:
