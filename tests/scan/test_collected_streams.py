@@ -6,13 +6,12 @@ import gc
 import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.engine.scan import parallel_reader, reader_threads
+from tamis.engine.scan import parallel_reader
 from tamis.engine.scan.report import report_hooks, scan_report
 from tamis.storage.object_store.lru_cache import LruCache
 
@@ -41,22 +40,30 @@ def table(tmp_path: Path) -> tamis.Table:
     return made
 
 
-LOCKS: dict[str, Callable[[], Any]] = {
-    "reports": lambda: scan_report._reports_lock,
-    "hooks": lambda: report_hooks._lock,
-    "cache": lambda: LruCache[int](100)._lock,
-}
+def test_a_cache_may_be_asked_within_its_own_calls() -> None:
+    """Here by the comparison of a key, as by the collector at any allocation."""
+    cache = LruCache[str](1_000)
 
+    class Key:
+        def __eq__(self, other: object) -> bool:
+            cache.put(("more", len(cache._items)), "x", 10)
+            cache.get(("k", 1))
+            return isinstance(other, Key)
 
-@pytest.mark.parametrize("name", LOCKS)
-def test_a_lock_is_taken_again_by_the_thread_that_has_it(name: str) -> None:
-    lock = LOCKS[name]()
+        def __hash__(self) -> int:
+            return 1
 
-    def twice() -> None:
-        with lock, lock:
-            pass
+    for number in range(5):
+        cache.put(("k", number), "x", 10)
+    cache.put((Key(),), "x", 10)
 
-    assert finishes(twice)
+    def nested() -> None:
+        cache.forget(Key())
+        cache.put((Key(),), "y", 10)
+
+    assert finishes(nested)
+    assert cache.get((Key(),)) == "y"
+    assert cache.bytes == sum(size for _, size in cache._items.values())
 
 
 def test_a_scan_that_is_collected_while_reports_are_registered(table: tamis.Table) -> None:
@@ -72,7 +79,7 @@ def test_a_scan_that_is_collected_while_reports_are_registered(table: tamis.Tabl
 
 def test_a_reader_that_waits_for_the_collecting_thread_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread that closes the scan holds what a reader needs to end."""
-    monkeypatch.setattr(reader_threads, "LONGEST_JOIN", 0.05)
+    monkeypatch.setattr(parallel_reader, "LONGEST_JOIN", 0.05)
     needed, started = threading.Lock(), threading.Event()
 
     def free() -> Generator[pa.RecordBatch]:

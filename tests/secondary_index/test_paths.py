@@ -109,6 +109,23 @@ def test_values_without_a_cast_are_candidates(tmp_path: Path) -> None:
     assert used(same(table, "try_variant_get(v, '$.user.id', 'bigint') = 131")) == {"iv": (3, 0)}
 
 
+def test_a_further_column_does_not_hide_a_cast_that_fails(tmp_path: Path) -> None:
+    """The row with the error is not among those of the further column's value: the path comes first."""
+    table = table_of(tmp_path / "t", WORSE)
+    table.create_index("ivk", ["v:user.id::bigint", "k"])
+    for row_filter in ("v:user.id::bigint = 131 AND k = 3", "k >= 0 AND v:user.id::bigint = 131 AND k = 3"):
+        for use in ("off", "lookup", "plan", "auto"):
+            with pytest.raises(InvalidInput, match="FILTER_FAILED"):
+                table.scan(row_filter, options={"tamis.index.use": use}).to_arrow()
+    for row_filter in (
+        "k = 43 AND v:user.id::bigint = 129",
+        "try_variant_get(v, '$.user.id', 'bigint') = 129 AND k = 43",
+    ):
+        report = same(table, row_filter, options={"tamis.index.use": "lookup"})
+        assert (report.rows.matched, set(used(report))) == (1, {"ivk"})
+        assert report.rows.leader == 1, "both columns of the index are used"
+
+
 def test_texts_that_depend_on_the_time_zone_are_not_sure(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t")
     table.append(pa.table({"v": variants(['{"a": "2024-01-01 00:00:00"}', '{"a": "x"}', '{"a": 1}']), "k": [1, 2, 3]}))

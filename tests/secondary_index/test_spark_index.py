@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,33 @@ def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
         else:
             spark.sql("INSERT INTO ix.db.t SELECT k, g, s, f, w FROM load")
     return spark
+
+
+def test_a_replaced_table_has_no_indexes(spark: Any, tmp_path: Path) -> None:
+    """Those of its old columns could never be built, and their names were taken."""
+    tamis.attach(spark, "replaced", tmp_path / "lake")
+    spark.sql("CREATE NAMESPACE replaced.db")
+    spark.sql("CREATE TABLE replaced.db.t USING tamis AS SELECT id AS k FROM range(100)")
+    path = str(tmp_path / "lake" / "db" / "t")
+    tamis.open(path).create_index("by_k", "k")
+    spark.sql("CREATE OR REPLACE TABLE replaced.db.t USING tamis AS SELECT id AS k FROM range(200)")
+    assert not tamis.open(path).indexes()
+    tamis.open(path).create_index("by_k", "k")
+    assert used_indexes(path) == {"by_k"}
+    spark.range(300).selectExpr("id AS k").write.format("tamis").mode("overwrite").option("overwriteSchema", True).save(
+        path
+    )
+    assert not tamis.open(path).indexes()
+    spark.sql("INSERT INTO replaced.db.t VALUES (1000)")
+    tamis.open(path).create_index("by_k", "k")
+    assert used_indexes(path) == {"by_k"}
+    assert tamis.open(path).verify().ok
+
+
+def used_indexes(path: str) -> set[str]:
+    scan = tamis.open(path).scan("k = 77", options={"tamis.index.use": "lookup"})
+    assert scan.to_arrow().num_rows == 1
+    return {found.name for found in scan.report.indexes}
 
 
 def held(spark: Any) -> tamis.Table:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 import tamis
-from tamis.core.expr.json_codec import variant_columns
+from tamis.core.expr.json_codec import variant_columns, variant_text
 from tamis.core.stats.json_paths.path_rows import ROOT
 from tamis.core.stats.json_paths.variant_paths import paths_of
 from tamis.core.types import bounded_decoding
@@ -205,6 +205,27 @@ def test_elements_of_arrays_have_bytes_of_their_own() -> None:
     kind = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
     values = pa.array([{"value": nested_arrays(6), "metadata": b"\x01\x00\x00"}], kind)
     assert set(paths_of(values)) == {ROOT}
+
+
+def test_texts_of_elements_that_share_their_bytes_end() -> None:
+    kind = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
+    values = pa.array([{"value": nested_arrays(6), "metadata": b"\x01\x00\x00"}], kind)
+    texts, left = variant_text.texts(variant_columns.nodes(values))
+    assert (texts, left.tolist()) == ([None], [False])
+
+
+def test_numbers_of_fields_that_are_made_up_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the rows says that it has 20,000 fields, in five bytes."""
+    monkeypatch.setattr(variant_columns, "_MOST_IDS", 10**5)
+    kind = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
+    row = {"value": bytes([0x42]) + (20_000).to_bytes(4, "little"), "metadata": b"\x01\x01\x00\x01a"}
+    values = pa.array([row] * 2_000, kind)
+    tracemalloc.start()
+    assert set(paths_of(values)) == {ROOT}
+    variant_columns.at_path(variant_columns.nodes(values), ("a",))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 * 2**20
 
 
 def test_a_number_of_orc_has_64_bits() -> None:

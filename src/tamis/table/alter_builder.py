@@ -115,10 +115,15 @@ class Alter:
     def set_default(self, name: Name, default: Any) -> Alter:
         """Set the default for later writes (None: remove it). Existing rows keep their values."""
         default = sql_text(str(name), default)
-        if default is not None and self._base.schema is not None:
-            found = self._base.schema.find(self._path(name))[-1]
-            _default(default, found.type, found.name)
-        self._pending().set_default(self._path(name), default)
+        path = self._path(name)
+
+        def check(column: Field) -> None:
+            if default is not None:
+                _default(default, column.type, column.name)
+
+        if self._base.schema is not None and (self._committed is not None or not len(self._alteration)):
+            check(self._base.schema.find(path)[-1])
+        self._pending().set_default(path, default, check)
         return self
 
     def set_comment(self, name: Name, comment: str | None) -> Alter:

@@ -121,7 +121,7 @@ def _array(given: Any, name: str) -> pa.Array:
         if isinstance(given, pa.ChunkedArray):
             return given.combine_chunks()
         return given if isinstance(given, pa.Array) else pa.array(given)
-    except (pa.ArrowException, TypeError, ValueError):
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise _bad(name, f"{type(given).__name__} is no column of keys") from None
 
 

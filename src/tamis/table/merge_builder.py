@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,7 +130,7 @@ def stored_keys(on: Any, target: Schema | None) -> dict[str, str]:
     and times convert what they are given: the number 1 is '1' in a STRING column, and not '01'. Keys that become
     one when they are stored are one key. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys.
     """
-    names = [on] if isinstance(on, str) else list(on or ())
+    names = [on] if isinstance(on, str) else list(on) if isinstance(on, Iterable) else []
     if not names or not all(isinstance(n, str) for n in names):
         raise InvalidInput(
             f"{on!r} names no key column.", code="BAD_COLUMN", name="on", remedy='Give names, such as on=["id"].'

@@ -104,6 +104,7 @@ def _stream(data: Any) -> pa.RecordBatchReader:
         AttributeError,
         TypeError,
         ValueError,
+        OverflowError,
     ) as error:
         raise _bad(data, f": {error}") from error
     raise _bad(data, "")

@@ -39,7 +39,7 @@ def schema_from(given: Any) -> pa.Schema | None:
             return pa.schema(given)
     except InvalidInput as error:
         raise _bad(given, f". {error.message.removesuffix('.')}") from error
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _bad(given, f": {error}") from error
     raise _bad(given, "")
 

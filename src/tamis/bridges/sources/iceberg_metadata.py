@@ -19,6 +19,7 @@ from tamis.storage.object_store.store import MOST_OBJECT, open_store
 NEWEST_FORMAT = 3
 _SUFFIX = ".metadata.json"
 _HINT = "metadata/version-hint.text"
+_PIECE = 2**20
 _LONGEST_VERSION = 18
 """Digits of a version in a hint; more are a name."""
 
@@ -151,11 +152,13 @@ def parsed_metadata(name: str, data: bytes) -> dict[str, Any]:
 
 def _unpacked(data: bytes) -> bytes:
     """Unpack gzip. Raises ``ValueError`` for more bytes than an object may have."""
+    found = bytearray()
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-        found = file.read(MOST_OBJECT + 1)
-    if len(found) > MOST_OBJECT:
-        raise ValueError(f"it unpacks to more than {MOST_OBJECT} bytes")
-    return found
+        while piece := file.read(_PIECE):
+            found += piece
+            if len(found) > MOST_OBJECT:
+                raise ValueError(f"it unpacks to more than {MOST_OBJECT} bytes")
+    return bytes(found)
 
 
 def _get(place: str, options: IcebergOptions) -> bytes:

@@ -50,7 +50,8 @@ def bind_number(node: Number) -> Literal:
     Raises ``SyntaxProblem`` if it is out of range.
     """
     digits, suffix = node.digits, node.suffix
-    if len(digits) > _LONGEST:  # Python refuses to read whole numbers of more digits
+    whole = suffix in _WHOLE or (not suffix and digits.isdecimal())
+    if whole and len(digits) > _LONGEST:  # Python refuses to read whole numbers of more digits
         raise SyntaxProblem(f"{digits[:40]}… has more than 38 digits", node.start)
     if suffix in _WHOLE:
         kind, limit = _WHOLE[suffix]

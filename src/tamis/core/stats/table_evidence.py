@@ -52,7 +52,7 @@ class TableEvidence:
         self._pieces = (
             _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
         )
-        self._placed: dict[tuple[tuple[int, ...], str], ColumnEvidence] = {}
+        self._placed: dict[tuple[tuple[int, ...], str], ColumnEvidence | None] = {}
         self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
         self._edges: dict[tuple[int, ...], Edges | None] = {}
         self._trimmed: dict[int, pa.BooleanArray] = {}
@@ -111,8 +111,9 @@ class TableEvidence:
         if (ids, place) in self._placed:
             return self._placed[ids, place]
         found = self._place(ids, place)
-        if found is not None and len(self._placed) < MOST_PLACED:  # filters may name any number of keys
-            self._placed[ids, place] = found
+        if len(self._placed) >= MOST_PLACED:  # filters may name any number of keys
+            self._placed.clear()
+        self._placed[ids, place] = found
         return found
 
     def places(self, ids: tuple[int, ...]) -> list[str]:

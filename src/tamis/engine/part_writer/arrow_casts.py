@@ -244,12 +244,20 @@ _TAKES: list[tuple[Callable[[DataType], bool], tuple[Callable[[pa.DataType], boo
 """The accepted Arrow types per logical type."""
 
 
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
 def _variant(array: pa.Array, path: str) -> pa.Array:
     names = {f.name for f in array.type} if pa.types.is_struct(array.type) else set()
     _check(names == {"value", "metadata"}, array.type, VARIANT, path)
     arrow = to_arrow_type(VARIANT)
-    # NULL occurs below NULL parents only
-    children = [array.field(f.name).cast(pa.binary()).fill_null(b"") for f in arrow]
+    held = [array.field(f.name) for f in arrow]
+    for child in held:
+        _check(_is_bytes(child.type), array.type, VARIANT, path)
+        if child.null_count and pc.any(pc.and_not(child.is_null(), array.is_null())).as_py():
+            raise null_in_required(path)
+    children = [child.cast(pa.binary()).fill_null(b"") for child in held]
     return pa.StructArray.from_arrays(children, fields=list(arrow), mask=array.is_null() if array.null_count else None)
 
 

@@ -23,7 +23,7 @@ def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
     """
     if sql.strip().upper() == "NULL":
         return pa.scalar(None, to_arrow_type(data_type))
-    target = STRING if isinstance(data_type, String) else data_type  # CHAR and VARCHAR are fitted, not cast to
+    target = _cast_type(data_type)
     try:
         parse_value(sql, Schema(()), what="a default")  # so that errors refer to the text as given
         # The operand of this predicate is the default's value.
@@ -41,6 +41,15 @@ def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
         return fit_array(array, Field(name, data_type), name)[0]
     except InvalidInput as error:
         raise _bad(sql, data_type, name, ": it is too long") from error
+
+
+def _cast_type(data_type: DataType) -> DataType:
+    return STRING if isinstance(data_type, String) else data_type  # CHAR and VARCHAR are fitted, not cast to
+
+
+def default_sql(field: Field) -> str:
+    """Return the SQL of a column's default as a value of the column's type."""
+    return "NULL" if field.write_default is None else f"CAST(({field.write_default}) AS {_cast_type(field.type)})"
 
 
 def write_default(field: Field) -> pa.Scalar:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tamis.core.types.blank_values import null_array
-from tamis.engine.part_writer.arrow_casts import fit_array, match_fields
+from tamis.engine.part_writer.arrow_casts import fit_array, match_fields, null_in_required
 from tamis.engine.part_writer.column_defaults import write_default
 from tamis.engine.part_writer.generated_values import with_generated
 from tamis.storage.files.column_conversion import Names, convert_array
@@ -63,7 +63,12 @@ def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema, *, fitted: boo
 
 
 def _repeated(value: pa.Scalar, field: Field, length: int) -> pa.Array:
-    """Return a column of one value; one of NULLs has blank values in the required fields below them."""
+    """Return a column of one value; one of NULLs has blank values in the required fields below them.
+
+    Raises ``SchemaMismatch`` (``NULL_IN_REQUIRED``) for NULL in a required column, whose default may be one.
+    """
+    if length and not value.is_valid and not field.nullable:
+        raise null_in_required(field.name)
     return pa.repeat(value, length) if value.is_valid else null_array(to_arrow_type(field.type), length)
 
 

@@ -17,6 +17,7 @@ from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.types import BOOLEAN, Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.part_writer.arrow_casts import fit_array, null_in_required
+from tamis.engine.part_writer.row_checks import shown_value
 from tamis.errors import InvalidInput
 
 _COMPUTED = -1
@@ -73,20 +74,16 @@ def _check_given(generated: GeneratedColumn, given: pa.Array, values: pa.Array) 
     wrong = ~equal & given.is_valid().to_numpy(zero_copy_only=False)
     if wrong.any():
         at = int(np.argmax(wrong))
-        how = generated.field.generated
+        name, how = generated.field.name, generated.field.generated
+        wanted, found = shown_value(values[at]), shown_value(given[at])
         raise InvalidInput(
-            f"Column {generated.field.name!r} is generated as {how and how.expression}: expected {_shown(values[at])}, "
-            f"got {_shown(given[at])}.",
+            f"Column {name!r} is generated as {how and how.expression}: expected {wanted}, got {found}.",
             code="GENERATED_VALUE",
-            name=generated.field.name,
+            name=name,
             remedy="Leave the column out: it is computed.",
         )
 
 
 def _row(generated: GeneratedColumn, arrays: dict[int, pa.Array], at: int) -> str:
     names = {source.ids[0]: source.path[0] for source in generated.sources}
-    return ", ".join(f"{name} = {_shown(arrays[i][at])}" for i, name in names.items())
-
-
-def _shown(value: pa.Scalar) -> str:
-    return str(value)[:60] if value.is_valid else "NULL"
+    return ", ".join(f"{name} = {shown_value(arrays[i][at])}" for i, name in names.items())

@@ -75,11 +75,12 @@ def _values(tree: Expr, arrays: Mapping[int, pa.Array], row: int) -> str:
     """Return the row's values of the columns that the expression names, as the end of a clause."""
     named = {node.ids: node for node in tree.walk() if isinstance(node, Column)}
     one = {identifier: array.slice(row, 1) for identifier, array in arrays.items()}
-    found = [f"{node.name} = {_shown(evaluate(node, one, 1).values[0])}" for node in named.values()]
+    found = [f"{node.name} = {shown_value(evaluate(node, one, 1).values[0])}" for node in named.values()]
     return f": {', '.join(found)}" if found else ""
 
 
-def _shown(value: pa.Scalar) -> str:
+def shown_value(value: pa.Scalar) -> str:
+    """Return a value as a message shows it, also one that Python cannot hold."""
     try:
         held = value.as_py()
     except UnicodeDecodeError:

@@ -16,7 +16,7 @@ from itertools import islice
 import pyarrow as pa
 
 from tamis.engine.scan.open_streams import OpenStream, begin_stream, ending_error, is_ending
-from tamis.engine.scan.reader_threads import ReaderThreads
+from tamis.engine.scan.reader_threads import LONGEST_JOIN, ReaderThreads
 from tamis.sizes import SIZES
 from tamis.storage.object_store.location import locate_store
 
@@ -152,7 +152,7 @@ def _in_parallel(work: Iterable[Work], workers: int, ahead_bytes: int, stream: O
                 begin(piece)
     finally:
         _close_all(open_channels)
-        readers.shutdown()
+        readers.shutdown(LONGEST_JOIN)
 
 
 def _close_all(channels: Iterable[Channel], error: BaseException | None = None) -> None:

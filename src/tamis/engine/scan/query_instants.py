@@ -27,7 +27,7 @@ def instant_micros(value: Any, zone: str = "UTC", *, name: str = "timestamp") ->
             value = datetime(value.year, value.month, value.day)  # noqa: DTZ001  # the zone is applied below
     except (ValueError, OverflowError):
         pass
-    if not isinstance(value, datetime):
+    if not isinstance(value, datetime) or value != value:  # noqa: PLR0124  # pandas' NaT is a datetime
         raise InvalidInput(
             f"{value!r} is not an instant.",
             code="BAD_TIMESTAMP",

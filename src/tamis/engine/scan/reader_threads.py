@@ -7,8 +7,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from tamis.world import world
+
 LONGEST_JOIN = 10.0
-"""Seconds to wait for a thread to end.
+"""Seconds to wait for the threads of a scan that is closed.
 
 The garbage collector may close a scan in a thread that holds a lock for which a reader waits: neither could go on.
 """
@@ -33,13 +35,14 @@ class ReaderThreads:
             thread.start()
             self._threads.append(thread)
 
-    def shutdown(self) -> None:
-        """Wait a while until the threads have ended; one that calls this itself ends afterwards."""
+    def shutdown(self, longest: float | None = None) -> None:
+        """Wait at most ``longest`` seconds until the threads have ended; one that calls this itself ends afterwards."""
         for _ in self._threads:
             self._calls.put(None)
+        end = None if longest is None else world().monotonic() + longest
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join(LONGEST_JOIN)
+                thread.join(None if end is None else max(0.0, end - world().monotonic()))
 
 
 def _serve(calls: SimpleQueue[Call | None]) -> None:

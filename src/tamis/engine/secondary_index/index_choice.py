@@ -178,12 +178,16 @@ class _Choice:
         return expr if schema is None else with_index_columns(expr, index, schema)
 
     def _usable(self, index: IndexDefinition) -> list[int]:
-        """Return the conjuncts by which the index may drop rows: those before any other that can raise."""
+        """Return the conjuncts by which the index may drop rows: those before any other that can raise.
+
+        A path into documents that raises is unsure in the index, and no error: no later conjunct may drop its row.
+        """
         out = []
         for at, conjunct in enumerate(self._conjuncts):
-            if self._runs_on(index, conjunct):
+            if runs := self._runs_on(index, conjunct):
                 out.append(at)
-            elif self._fails[at]:
+            unsure = (UNSURE,) in column_paths(self._rewrite_for(index, conjunct))
+            if self._fails[at] and (unsure or not runs):
                 break
         return out
 

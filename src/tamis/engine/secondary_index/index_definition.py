@@ -6,8 +6,9 @@ column ids, so that statistics, pruning and the reader handle them like the tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tamis.core.types import BOOLEAN, INTEGER, NULL, VARIANT, Field, Map, Schema, String, Struct
 from tamis.core.types.logical import BINARY_COLLATION
@@ -29,12 +30,17 @@ WAYS = ("auto", "off", "lookup", "plan")
 """The values of ``tamis.index.use`` besides index names; therefore not valid as index names."""
 
 
-def define_index(head: Head, name: str, columns: Sequence[str] | str, build: str, version: int) -> IndexDefinition:
+def listed_names(given: Any) -> list[str]:
+    """Return one or several names as a list; none for what holds no names."""
+    return [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
+
+
+def define_index(head: Head, name: Any, columns: Sequence[str] | str, build: str, version: int) -> IndexDefinition:
     """Define an index of ``columns`` (names, dotted for struct fields).
 
     Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the invalid argument.
     """
-    if not name.strip() or name.strip().lower() in WAYS:
+    if not isinstance(name, str) or not name.strip() or name.strip().lower() in WAYS:
         raise InvalidInput(
             f"{name!r} cannot be the name of an index.", code="BAD_NAME", name=str(name), remedy="Give another name."
         )
@@ -52,7 +58,7 @@ def define_index(head: Head, name: str, columns: Sequence[str] | str, build: str
             name="build",
             remedy="Give with_write or deferred.",
         )
-    wanted = [columns] if isinstance(columns, str) else list(columns)
+    wanted = listed_names(columns)
     if not wanted:
         raise InvalidInput("No column is indexed.", code="NO_COLUMNS", name="columns", remedy="Name at least one.")
     schema = head.schema or Schema(())

@@ -181,7 +181,7 @@ def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def new_head(asked: Definition, names: Sequence[str], before: Head | None = None) -> Head:
-    """The head of a new table, or of one that replaces ``before``: same id and history, new columns."""
+    """The head of a new table, or of one that replaces ``before``: same id and history, new columns, no indexes."""
     head = before or Head(table_id=new_id(), created_micros=world().now_micros())
     head = replace(
         head,
@@ -190,6 +190,7 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
         comment=asked.comment,
         format=asked.format,
         cluster_by=(),
+        indexes=(),  # those of the old columns could never be built
     )
     if not asked.schema.fields:
         if asked.cluster_by or before:

@@ -55,9 +55,9 @@ def _flag(text: str) -> bool:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text)):
+    if not (count := _number(text)):
         raise ValueError
-    return int(text)
+    return count
 
 
 def _start(text: str) -> int | str:
@@ -65,9 +65,12 @@ def _start(text: str) -> int | str:
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
         raise ValueError
     return int(text)
+
+
+_DIGITS = 19
 
 
 def _bytes(text: str) -> int:

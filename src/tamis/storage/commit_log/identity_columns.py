@@ -36,7 +36,8 @@ def check_identity(before: Schema | None, after: Schema) -> None:
             raise _bad(field.name, f"it is {field.type}", "Make it BIGINT.")
         if field.write_default is not None or field.generated is not None:
             raise _bad(field.name, "it has a default or an expression, too", "Leave one of them out.")
-        if field.identity.step == 0 or not LEAST <= field.identity.start <= GREATEST:
+        numbers = field.identity.start, field.identity.step
+        if field.identity.step == 0 or not all(LEAST <= number <= GREATEST for number in numbers):
             raise _bad(field.name, "its numbers are not possible", "Give another START WITH and INCREMENT BY.")
         if field.id not in old and continued:
             raise added_column(field)

@@ -16,10 +16,15 @@ def checked_version(version: Any) -> int:
     return version
 
 
+_LONGEST = 19
+"""Digits of the largest version."""
+
+
 def parse_version(text: str) -> int:
     """Parse a version from text; raises as ``checked_version`` does."""
     said = text.strip()
-    return checked_version(int(said) if said.isascii() and said.isdecimal() else text)
+    whole = said.isascii() and said.isdecimal() and len(said) <= _LONGEST
+    return checked_version(int(said) if whole else text)
 
 
 def check_single_point(version: Any, timestamp: Any) -> None:

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from tamis.errors import CorruptData
 from tamis.storage.files.protocol import PartRef
+
+DAMAGED_CONTENT = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    pa.ArrowException,
+)
+"""What decoders of metadata raise for damaged bytes."""
 
 
 def corrupt_part(ref: PartRef, problem: str, code: str = "PART_CORRUPT") -> CorruptData:

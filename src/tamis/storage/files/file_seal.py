@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from tamis.core.stats import Collector
 from tamis.core.types import Schema
-from tamis.core.types.bounded_decoding import bounded_integer, read_stream, unpacked_zstd
+from tamis.core.types.bounded_decoding import MOST_ROWS, bounded_integer, read_stream, unpacked_zstd
 from tamis.storage.files.checksummed_file import ChecksumSink
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
@@ -105,10 +105,12 @@ class Seal:
         layout = body[at : at + bounded_integer(head.get("layout", 0), len(body) - at, "the size of a layout")]
         statistics = read_stream(body[at + len(layout) :])
         weights = {int(i): int(n) for i, n in head["weights"].items()}
+        if not isinstance(head["part"], str):
+            raise TypeError("the part has no name")
         return Seal(
             head["part"],
             head["size"],
-            tuple(head["blocks"]),
+            tuple(bounded_integer(rows, MOST_ROWS, "the number of rows of a block") for rows in head["blocks"]),
             tuple(head["spans"]),
             weights,
             crcs,

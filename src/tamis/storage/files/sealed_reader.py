@@ -12,9 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from tamis.storage.files.corrupt_parts import corrupt_part
+from tamis.storage.files.corrupt_parts import DAMAGED_CONTENT, corrupt_part
 from tamis.storage.files.file_seal import CHUNK, Seal, sealed_length
 from tamis.storage.files.file_source import PartSource, read_twice
 from tamis.storage.files.protocol import IoCounters, PartRef
@@ -55,8 +53,7 @@ def _read(source: PartSource) -> tuple[Seal, int]:
     raw = tail[len(tail) - length :]
     try:
         seal = Seal.unpack(raw)
-        sum(seal.blocks)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException, OSError) as error:
+    except (*DAMAGED_CONTENT, OSError) as error:
         raise corrupt_part(ref, f"has an unreadable seal ({error})") from error
     if ref.footer_checksum is not None and zlib.crc32(raw) != ref.footer_checksum and seal.part_id in source.names:
         raise corrupt_part(ref, "does not have the seal that was committed", "CHECKSUM")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -30,27 +31,35 @@ class LruCache(Generic[T]):
             found = self._items.get(key)
             if found is None:
                 return None
-            self._items.move_to_end(key)
+            with suppress(KeyError):
+                self._items.move_to_end(key)
             return found[0]
 
     def put(self, key: Hashable, value: T, size: int) -> None:
         """Cache ``value``, which takes about ``size`` bytes, in place of what was cached under ``key``."""
         entry = value, size
         with self._lock:
-            if key in self._items:
-                self.bytes -= self._items.pop(key)[1]
+            self._drop(key)
             if size > self._largest:
                 return
             self._items[key] = entry
             self.bytes += size
             while self.bytes > self.limit and len(self._items) > 1:
-                self.bytes -= self._items.popitem(last=False)[1][1]
+                _, (_, evicted) = self._items.popitem(last=False)
+                self.bytes -= evicted
 
     def forget(self, *prefix: Hashable) -> None:
         """Evict the entries whose keys begin with ``prefix``: the URL of a table, and perhaps more."""
         with self._lock:
-            for key in [key for key in self._items if isinstance(key, tuple) and key[: len(prefix)] == prefix]:
-                self.bytes -= self._items.pop(key)[1]
+            for key in list(self._items):
+                if isinstance(key, tuple) and key[: len(prefix)] == prefix:
+                    self._drop(key)
+
+    def _drop(self, key: Hashable) -> None:
+        """Evict ``key``, if it is there."""
+        known = self._items.pop(key, None)
+        if known is not None:
+            self.bytes -= known[1]
 
     def clear(self) -> None:
         """Evict everything."""

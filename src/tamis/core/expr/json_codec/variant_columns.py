@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.core.expr.json_codec.json_path import Steps
 from tamis.core.expr.json_codec.variant_bytes import (
@@ -148,80 +147,6 @@ def names_of(metadata: bytes) -> tuple[str, ...]:
     return tuple(metadata[start + a : start + b].decode(errors="replace") for a, b in pairwise(ends))
 
 
-def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
-    """Return the values of ``found``, reached from the rows of ``array``, as a column.
-
-    Each value keeps the rest of its row after it, which readers ignore.
-    """
-    values = array.field("value")
-    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(
-        np.int64
-    )
-    offsets -= offsets[0]
-    there = found.at >= 0
-    pieces = string_slices(
-        found.data, np.where(there, found.at, offsets[:-1]), np.where(there, offsets[1:] - found.at, 0), pa.binary()
-    )
-    return pa.StructArray.from_arrays([pieces, array.field("metadata")], fields=list(array.type), mask=pa.array(~there))
-
-
-def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, bool]:
-    """Return the values of ``found``, at most one per row of ``array``, as a column of separate documents.
-
-    Scalars are stored without their surroundings. The second result is whether all values lie within their
-    rows; otherwise they are damaged, and reading them here differs from reading them in place.
-    """
-    values = array.field("value")
-    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(
-        np.int64
-    )
-    offsets -= offsets[0]
-    there = found.at >= 0
-    kinds = found.kinds()
-    nested = np.isin(kinds, (OBJECT, ARRAY, OTHER))
-    room = np.where(there, offsets[1:] - found.at, 0)
-    sizes = np.where(there, np.where(nested, room, _sizes(found)), 0)
-    sound = bool((~there | ((found.at >= offsets[:-1]) & (sizes <= room))).all())
-    pieces = string_slices(found.data, np.where(there, found.at, offsets[:-1]), sizes, pa.binary())
-    metadata = pc.if_else(pa.array(nested), array.field("metadata"), pa.scalar(NO_NAMES, pa.binary()))
-    return pa.StructArray.from_arrays([pieces, metadata], fields=list(array.type), mask=pa.array(~there)), sound
-
-
-NO_NAMES = b"\x01\x00\x00"
-"""Metadata without keys."""
-_SCALAR_BYTES = {
-    0: 1,
-    1: 1,
-    2: 1,
-    3: 2,
-    4: 3,
-    5: 5,
-    6: 9,
-    7: 9,
-    8: 6,
-    9: 10,
-    10: 18,
-    11: 5,
-    12: 9,
-    13: 9,
-    14: 5,
-    15: 5,
-    16: 5,
-}
-_BYTES_OF = np.array([1 + (h >> 2) if h & 3 == 1 else _SCALAR_BYTES.get(h >> 2, 1) for h in range(256)], dtype=np.int64)
-_LENGTH_FOLLOWS = np.array([h & 3 == 0 and h >> 2 in (15, 16) for h in range(256)])
-
-
-def _sizes(found: Nodes) -> Ints:
-    """Return the size in bytes of each scalar, including its header."""
-    header = bytes_at(found.data, found.at)
-    sizes = _BYTES_OF[header]
-    long = _LENGTH_FOLLOWS[header]
-    if long.any():
-        sizes[long] += little_endian(found.data, found.at[long] + 1, 4)
-    return sizes
-
-
 def at_path(found: Nodes, steps: Steps) -> Nodes:
     """Return the values at ``steps`` in each value; none if a step finds nothing."""
     for step in steps:
@@ -289,24 +214,34 @@ def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
         count = np.minimum(
             little_endian(found.data, found.at[some] + 1, wide), len(found.data)
         )  # damaged ones may say more
-        for fields in _distinct(count):
-            group = some[count == fields]
+        for group, fields in _groups_of(some, count):
             ids_at = found.at[group] + 1 + wide
             ids = rows_at(found.data, ids_at, fields, id_size)
             offsets = ids_at + fields * id_size
             yield group, Layout(found.data, ids, offsets, offset_size, offsets + (fields + 1) * offset_size)
 
 
+def _groups_of(rows: Ints, count: Ints) -> Iterator[tuple[Ints, int]]:
+    """Yield rows by their number of fields, which may be made up: at most ``_MOST_IDS`` fields at once."""
+    for fields in _distinct(count):
+        same = rows[count == fields]
+        step = max(1, _MOST_IDS // max(fields, 1))
+        for start in range(0, len(same), step):
+            yield same[start : start + step], fields
+
+
 def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
     """Yield (keys, rows, positions with a line for each key) of all objects, grouped by layout.
 
-    A key occurs once per group.
+    A key occurs once per group. Raises ``ValueError`` if objects share their bytes.
     """
+    left = len(found.data)
     for rows, layout in _objects(found, np.arange(len(found))):
         shapes = found.shape[rows]
         if not layout.ids.shape[1]:
             continue
-        if layout.ids.size > len(found.data):
+        left -= layout.ids.size
+        if left < 0:
             raise ValueError("objects that share their bytes")
         if (shapes == shapes[0]).all() and (layout.ids == layout.ids[0]).all():
             names, ids = found.names[shapes[0]], layout.ids[0]
@@ -322,6 +257,10 @@ def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
             names, identifier = found.names[key // wide], key % wide
             if identifier < len(names):
                 yield [names[identifier]], rows[hit // keyed.shape[1]], children.ravel()[hit][None]
+
+
+_MOST_IDS = 2**24
+"""Ids of fields that are read at once."""
 
 
 def elements(found: Nodes) -> tuple[Ints, Ints, Ints]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from tamis.core.expr.arrow_values import Mask, none_of
@@ -43,14 +44,30 @@ def texts(found: v.Nodes) -> tuple[list[str | None], Mask]:
 
 def _safe(found: v.Nodes, at: int, shape: int) -> str | None:
     try:
-        return _text(found.data, at, found.names[shape], 0)
+        return _text(_Walk(found.data, found.names[shape], len(found.data)), at, 0)
     except RecursionError:
         raise Unsure from None
     except (Malformed, IndexError, UnicodeDecodeError, KeyError):
         return None
 
 
-def _text(data: Bytes, at: int, names: tuple[str, ...], depth: int) -> str:
+@dataclass(slots=True)
+class _Walk:
+    """A walk through one value: its column's bytes, its keys, and how many more values it may meet.
+
+    Each value has bytes of its own; where elements share theirs, there could be any number.
+    """
+
+    data: Bytes
+    names: tuple[str, ...]
+    left: int
+
+
+def _text(walk: _Walk, at: int, depth: int) -> str:
+    data = walk.data
+    walk.left -= 1
+    if walk.left < 0:
+        raise Malformed("shared bytes")
     header = int(data[at])
     kind = v.kind_of(header)
     if kind in _WORDS:
@@ -70,13 +87,14 @@ def _text(data: Bytes, at: int, names: tuple[str, ...], depth: int) -> str:
         raise Malformed("depth")
     if kind not in {v.OBJECT, v.ARRAY} or depth > _DEEPEST_HERE:
         raise Unsure  # Spark has a text for dates, times, floats and binary inside of objects
-    return _nested(data, at, names, kind == v.OBJECT, depth)
+    return _nested(walk, at, kind == v.OBJECT, depth)
 
 
 _WORDS = {v.NULL: "null", v.TRUE: "true", v.FALSE: "false"}
 
 
-def _nested(data: Bytes, at: int, names: tuple[str, ...], is_object: bool, depth: int) -> str:
+def _nested(walk: _Walk, at: int, is_object: bool, depth: int) -> str:
+    data, names = walk.data, walk.names
     header = int(data[at]) >> 2
     offset_size = (header & 3) + 1
     id_size = ((header >> 2) & 3) + 1 if is_object else 0
@@ -87,7 +105,7 @@ def _nested(data: Bytes, at: int, names: tuple[str, ...], is_object: bool, depth
     first = offsets + (count + 1) * offset_size
     parts = []
     for i in range(count):
-        item = _text(data, first + _int(data, offsets + i * offset_size, offset_size), names, depth + 1)
+        item = _text(walk, first + _int(data, offsets + i * offset_size, offset_size), depth + 1)
         parts.append(f"{_quoted(names[_int(data, ids + i * id_size, id_size)])}:{item}" if is_object else item)
     return "{" + ",".join(parts) + "}" if is_object else "[" + ",".join(parts) + "]"
 

@@ -41,13 +41,14 @@ class Token:
 
 
 def whole_number(token: Token) -> int | None:
-    """Return the value of a whole number without a suffix, of at most 18 digits; None for another token."""
+    """Return the value of a whole number without a suffix, of at most 100 digits; None for another token."""
     digits = str(token.value)
     plain = token.kind is Kind.NUMBER and not token.suffix and digits.isdecimal()
-    return int(digits) if plain and len(digits) <= _INDEX_DIGITS else None
+    return int(digits) if plain and len(digits) <= _MOST_DIGITS else None
 
 
-_INDEX_DIGITS = 18
+_MOST_DIGITS = 100
+"""Python reads no numbers of thousands of digits."""
 _SPACE = re.compile("(?:[\t-\r \xa0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]+|--(?:\\\\\n|[^\r\n])*)+")
 _WORD = re.compile(r"(?:[^\W_]|_)+")
 _POINTED = re.compile(r"((?:[0-9]+\.[0-9]*|\.[0-9]+)(?:E[+-]?[0-9]+)?)(BD|D|F)?(?![A-Z0-9_])", re.IGNORECASE | re.ASCII)

@@ -35,7 +35,7 @@ from tamis.engine.secondary_index import (
 )
 from tamis.engine.secondary_index.index_build import build_failed
 from tamis.engine.secondary_index.index_damage import damage_sentences, damaged_segments, index_sizes
-from tamis.engine.secondary_index.index_definition import indexed_names
+from tamis.engine.secondary_index.index_definition import indexed_names, listed_names
 from tamis.engine.secondary_index.index_segments import IndexSegment, live_entries, refs_of, unbuilt_entry, with_covers
 from tamis.engine.secondary_index.index_upkeep import build_entry
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
@@ -129,7 +129,7 @@ def create_index(
     """
     operation = Operation(
         "create index",
-        {"index": name, "columns": [columns] if isinstance(columns, str) else list(columns), "build": build},
+        {"index": name, "columns": listed_names(columns), "build": build},
     )
     after = _change_head(
         store,
@@ -274,9 +274,10 @@ def _rows_of(snapshot: Snapshot, segments: Sequence[str] | None) -> Any:
     ids = snapshot.segments["segment_id"].combine_chunks()
     if segments is None:
         return np.arange(len(ids))
-    wanted = pc.index_in(pa.array(list(segments), pa.string()), value_set=ids)
+    names = [str(name) for name in listed_names(segments)]
+    wanted = pc.index_in(pa.array(names, pa.string()), value_set=ids)
     if wanted.null_count:
-        stranger = pa.array(list(segments), pa.string()).filter(wanted.is_null())[0].as_py()
+        stranger = pa.array(names, pa.string()).filter(wanted.is_null())[0].as_py()
         raise InvalidInput(
             f"There is no live segment {stranger!r}.",
             code="UNKNOWN_SEGMENT",
@@ -296,6 +297,8 @@ def drop_index_segments(
     Raises ``NotFound``, ``InvalidInput`` (``UNKNOWN_SEGMENT``).
     """
     index = find_index(snapshot.head, name)
+    if segments is None:  # of which all would be meant
+        raise InvalidInput("No segment is named.", code="UNKNOWN_SEGMENT", name="segments", remedy="Name at least one.")
     wanted = _rows_of(snapshot, segments)
     parts = snapshot.parts(None, frozenset())
     hit = np.isin(parts["segment"].to_numpy(), wanted)

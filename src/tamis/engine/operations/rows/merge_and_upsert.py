@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from tamis.core.types.arrow import to_arrow_type
-from tamis.core.types.char_values import without_lengths
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import retry_conflicts
 from tamis.engine.operations.rows.merge import merge
@@ -68,16 +68,17 @@ def merge_once(
 
 
 def _as_declared(source: pa.Table, plan: MergePlan) -> pa.Table:
-    """Return the data with the times that ``plan`` names in microseconds, and CHAR and VARCHAR as they are declared.
+    """Return the data with the columns that ``plan`` names in the types of ``plan.source``, as an append stores them.
 
-    Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if a time is finer, ``InvalidInput`` (``TOO_LONG``).
+    Ids that the data brings for the fields of structs are replaced by those of ``plan``, which may be another's there.
+    Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if a value does not fit, as a time of nanoseconds, and
+    ``InvalidInput`` (``TOO_LONG``).
     """
     named = plan.named
     for at, f in enumerate(plan.source):
-        column = source.column(at)
-        finer = pa.types.is_timestamp(column.type) and column.type.unit == "ns"
-        if f.id in named and (finer or without_lengths(f.type) != f.type):
-            chunks = [fit_array(chunk, f, f.name) for chunk in column.chunks]
+        if f.id in named:
+            declared = replace(f, nullable=True)  # NULLs are the target's to refuse
+            chunks = [fit_array(chunk, declared, f.name) for chunk in source.column(at).chunks]
             source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, to_arrow_type(f.type)))
     return source
 

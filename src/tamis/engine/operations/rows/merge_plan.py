@@ -12,12 +12,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.expr import Call, Column, Expr, conjuncts_of, equal_as_arrow, parse_predicate, parse_value, to_sql
+from tamis.core.expr import (
+    Call,
+    Column,
+    Element,
+    Expr,
+    conjuncts_of,
+    equal_as_arrow,
+    parse_predicate,
+    parse_value,
+    to_sql,
+)
 from tamis.core.types import DOUBLE, FLOAT, NO_ID, Field, Schema, String, Struct
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.core.types.identifiers import backquote
 from tamis.core.types.logical import with_children
 from tamis.engine.operations.rows.store_assignment import assignable_column, assigned_value, check_assigned, check_known
+from tamis.engine.part_writer.column_defaults import default_sql
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
@@ -207,7 +218,7 @@ class _Binder:
             texts = dict(asked.values)
         if asked.action == "insert":
             known = {assignable_column(self.target, self._own_name(name)).id for name in texts}
-            texts |= {backquote(f.name): f.write_default for f in self.target if f.write_default and f.id not in known}
+            texts |= {backquote(f.name): default_sql(f) for f in self.target if f.write_default and f.id not in known}
         out = {}
         for name, text in texts.items():
             column = assignable_column(self.target, self._own_name(name))
@@ -265,6 +276,8 @@ def _settled(tree: Expr) -> Expr:
                 f"{tree.name} is a whole row.", code="BAD_MERGE", name=tree.name, remedy="Name a column of it."
             )
         return replace(tree, ids=tree.ids[1:], name=tree.name.partition(".")[2])
+    if isinstance(tree, Element) and tree.ids[0] >= _SCOPE:
+        return replace(tree, ids=tree.ids[1:])
     changed: dict[str, Any] = {"args": tuple(_settled(a) for a in tree.children)} if tree.children else {}
     return replace(tree, **changed) if changed else tree
 

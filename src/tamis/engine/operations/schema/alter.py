@@ -124,8 +124,15 @@ class Alteration:
     def widen(self, path: Path, to: DataType) -> None:
         self._record(lambda draft: draft.edit(lambda s, p: edit.widen(s, p, to), path))
 
-    def set_default(self, path: Path, sql: str | None) -> None:
-        self._record(lambda draft: draft.edit(lambda s, p: edit.set_default(s, p, sql), path))
+    def set_default(self, path: Path, sql: str | None, check: Callable[[Field], None] | None = None) -> None:
+        """Set or remove a default; ``check`` tests it against the column as the steps before have left it."""
+
+        def change(schema: Schema, found: Path) -> Schema:
+            if check is not None:
+                check(schema.find(found)[-1])
+            return edit.set_default(schema, found, sql)
+
+        self._record(lambda draft: draft.edit(change, path))
 
     def comment(self, path: Path, text: str | None) -> None:
         self._record(lambda draft: draft.edit(lambda s, p: edit.comment(s, p, text), path))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyarrow import orc
 
-from tamis.storage.files.corrupt_parts import corrupt_part
+from tamis.storage.files.corrupt_parts import DAMAGED_CONTENT, corrupt_part
 from tamis.storage.files.file_source import decoding_errors
 from tamis.storage.files.orc.stripe_excerpt import ColumnsExcerpt
 from tamis.storage.files.orc.stripe_layout import StripeLayout
@@ -46,7 +46,7 @@ def _layout_of(source: Sealed) -> StripeLayout:
     if found is None:
         try:
             found = StripeLayout.unpack(seal.layout, seal.blocks, seal.size)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
+        except DAMAGED_CONTENT as error:
             raise corrupt_part(source.ref, f"has an unreadable layout in its seal ({error})") from error
         _layouts.put(key, found, found.nbytes)
     return found

@@ -24,6 +24,7 @@ from tamis.core.expr.json_codec import variant_text
 from tamis.core.expr.json_codec.jackson_reader import Malformed
 from tamis.core.expr.json_codec.json_path import Steps, text_of
 from tamis.core.expr.json_codec.variant_encoding import encode_variant
+from tamis.core.expr.json_codec.variant_extraction import cut_out
 from tamis.core.expr.registry import Function, Partial, Signature, cast_from, declare_function, declare_sugar
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode, Opaque
 from tamis.core.types import (
@@ -114,7 +115,7 @@ def _kernel(call_: Call, args: list[Datum]) -> Evaluated:
     column = full_length(args[0], row_count(args))
     found = v.at_path(v.nodes(column), known_steps(call_))
     if call_.type == VARIANT:
-        return Evaluated(v.cut_out(column, found))
+        return Evaluated(cut_out(column, found))
     return _cast(call_, found)
 
 
