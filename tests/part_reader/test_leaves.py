@@ -208,7 +208,7 @@ def test_scalars_stand_alone() -> None:
     for at in scalars:
         assert (found[at]["value"].as_py(), found[at]["metadata"].as_py()) == (
             encode_variant(json.dumps(KINDS[at]))[0],
-            variant_columns.NO_NAMES,
+            variant_extraction.NO_NAMES,
         )
     assert found[len(KINDS)].as_py() is None
     assert found[len(KINDS) + 1].as_py() is None
@@ -247,4 +247,4 @@ def test_the_bytes_of_numbers() -> None:
         raw = bytes([code << 2]) + b"\0" * width
         data = np.frombuffer(raw + b"\0" * variant_bytes.PADDING, np.uint8)
         nodes = variant_columns.Nodes(data, np.array([0]), np.array([0]), ((),))
-        assert variant_columns._sizes(nodes).tolist() == [len(raw)]
+        assert variant_extraction._sizes(nodes).tolist() == [len(raw)]
