@@ -11,9 +11,9 @@ import pytest
 
 import tamis
 from tamis.core.expr import column_paths, conjuncts_of, parse_predicate
-from tamis.core.expr.json_codec import variant_bytes, variant_columns
+from tamis.core.expr.json_codec import variant_bytes, variant_columns, variant_extraction
 from tamis.core.expr.json_codec.variant_encoding import encode_variant
-from tamis.core.expr.json_codec.variant_extraction import standalone
+from tamis.core.expr.json_codec.variant_extraction import separate_documents
 from tamis.core.types import LONG, STRING, VARIANT, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tamis.engine.part_reader.leaf_filter import rewrite_to_leaves
@@ -202,7 +202,7 @@ def test_leaves_beside_one_that_is_in_doubt(tmp_path: Path, form: str) -> None:
 def test_scalars_stand_alone() -> None:
     texts = [json.dumps({"a": value, "noise": "n" * 50}) for value in KINDS]
     column = table_of([*texts, None, "{}"])["v"].combine_chunks()
-    found, sound = standalone(column, variant_columns.at_path(variant_columns.nodes(column), ("a",)))
+    found, sound = separate_documents(column, variant_columns.at_path(variant_columns.nodes(column), ("a",)))
     assert sound
     scalars = [at for at, value in enumerate(KINDS) if not isinstance(value, list | dict)]
     for at in scalars:

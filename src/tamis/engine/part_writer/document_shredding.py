@@ -12,7 +12,7 @@ from tamis.core.expr import Call, Column, Literal, evaluate
 from tamis.core.expr.java_doubles import spark_decides
 from tamis.core.expr.json_codec import variant_columns
 from tamis.core.expr.json_codec.json_path import steps_of
-from tamis.core.expr.json_codec.variant_extraction import standalone
+from tamis.core.expr.json_codec.variant_extraction import separate_documents
 from tamis.core.types import STRING, VARIANT, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.core.types.blank_values import null_array
@@ -50,7 +50,9 @@ class Shredder:
         if leaf in self._doubtful or steps is None:
             return null_array(self.schema.field(leaf.field.name).type, len(block))
         if leaf.field.type == VARIANT:
-            values, sound = standalone(documents, variant_columns.at_path(variant_columns.nodes(documents), steps))
+            values, sound = separate_documents(
+                documents, variant_columns.at_path(variant_columns.nodes(documents), steps)
+            )
         else:
             asked = Call(STRING, "get_json_object", (self._text[leaf.column], Literal(STRING, leaf.path)))
             with spark_decides():

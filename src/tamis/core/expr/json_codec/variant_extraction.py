@@ -51,7 +51,7 @@ def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
     return pa.StructArray.from_arrays([pieces, array.field("metadata")], fields=list(array.type), mask=pa.array(~there))
 
 
-def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, bool]:
+def separate_documents(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, bool]:
     """Return the values of ``found``, at most one per row of ``array``, as a column of separate documents.
 
     Scalars are stored without their surroundings. The second result is whether all values lie within their
