@@ -37,6 +37,32 @@ def test_ids_that_the_data_brings_for_its_fields_are_not_taken_for_ours(table: t
     assert values(table) == [1, 2]
 
 
+def test_fields_that_are_not_named_may_hold_anything(table: tamis.Table) -> None:
+    kind = pa.struct([("a", pa.int64()), ("t", pa.timestamp("ns")), pa.field("n", pa.int32(), nullable=False)])
+    held = pa.StructArray.from_arrays(
+        [pa.array([5, 6]), pa.array([1, 2], pa.timestamp("ns")), pa.array([1, None], pa.int32())], fields=list(kind)
+    )
+    rows = pa.table({"id": [1, 2], "s": held}).slice(1)
+    table.merge(rows, "target.id = source.id").when_matched_update({"v": "source.s.a"}).execute()
+    assert values(table) == [0, 6]
+    with pytest.raises(SchemaMismatch):
+        table.merge(rows, "target.id = source.id").when_matched_delete(condition="source.s IS NULL").execute()
+
+
+def test_null_structs_and_slices_keep_their_rows(table: tamis.Table) -> None:
+    kind = pa.struct([("a", pa.int64()), ("in", pa.struct([("b", pa.int64())]))])
+    held = [None, {"a": 1, "in": None}, {"a": 2, "in": {"b": 20}}, None, {"a": None, "in": {"b": 30}}]
+    rows = pa.table({"id": [9, 1, 2, 3, 4], "s": pa.array(held, kind)}).slice(1)
+    merge = table.merge(rows, "target.id = source.id").when_matched_update({"v": "source.s.in.b"})
+    merge.when_not_matched_insert({"id": "source.id", "v": "source.s.in.b"}).execute()
+    assert dict(zip(*table.scan(None, ["id", "v"]).to_arrow().to_pydict().values(), strict=True)) == {
+        1: None,
+        2: 20,
+        3: None,
+        4: 30,
+    }
+
+
 def test_names_of_fields_that_are_numbers_are_names(table: tamis.Table) -> None:
     kind = pa.struct([(str(number), pa.int64()) for number in range(4, 12)])
     rows = pa.table({"id": [1, 2], "s": pa.array([{str(n): n * k for n in range(4, 12)} for k in (1, 2)], kind)})

@@ -11,7 +11,7 @@ import pytest
 
 import tamis
 from tamis.engine.operations.schema.alter import Alteration
-from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
 
 @pytest.mark.parametrize("data_format", ["parquet", "orc", "vortex"])
@@ -39,6 +39,9 @@ def test_a_default_of_null_is_not_stored_in_a_required_column(tmp_path: Path, da
         ("VARCHAR(5)", "'abc'", "abc"),
         ("CHAR(5)", "'abc'", "abc  "),
         ("STRING", "NULL", None),
+        ("ARRAY<STRING>", "NULL", None),
+        ("STRUCT<a: INT>", "NULL", None),
+        ("TIME(3)", "NULL", None),
     ],
 )
 def test_upsert_casts_defaults_as_append_does(tmp_path: Path, kind: str, default: str, stored: Any) -> None:
@@ -62,10 +65,12 @@ def test_a_default_is_tested_against_the_column_that_the_change_makes(tmp_path: 
     table.append(pa.table({"a": pa.array([1], pa.int32())}))
     found = table.scan().to_arrow()
     assert (found["c"].to_pylist(), found["n"].to_pylist()) == ([None, 5], [0, 3_000_000_000])
-    change = table.alter().rename_column("a", "x").rename_column("b", "a").set_default("a", 5)
+    change = table.alter().rename_column("a", "x").rename_column("b", "a")
     with pytest.raises(InvalidInput) as caught:
-        change.commit()
+        change.set_default("a", 5)
     assert caught.value.code == "BAD_DEFAULT"
+    with pytest.raises(NotFound):
+        change.set_default("nothing", 5)
     with pytest.raises(InvalidInput):
         table.alter().set_default("b", 5)
     table.alter().rename_column("a", "y").set_default("y", 9).commit()

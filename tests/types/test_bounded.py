@@ -211,7 +211,15 @@ def test_texts_of_elements_that_share_their_bytes_end() -> None:
     kind = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
     values = pa.array([{"value": nested_arrays(6), "metadata": b"\x01\x00\x00"}], kind)
     texts, left = variant_text.texts(variant_columns.nodes(values))
-    assert (texts, left.tolist()) == ([None], [False])
+    assert (texts, left.tolist()) == ([None], [True])
+    shared = (
+        bytes([0x03 | 2 << 2, 250]) + bytes(3 * 251) + bytes([0x40]) + (50_000).to_bytes(4, "little") + b"x" * 50_000
+    )
+    values = pa.array(
+        [{"value": shared, "metadata": b"\x01\x00\x00"}, {"value": b"\x04", "metadata": b"\x01\x00\x00"}], kind
+    )
+    texts, left = variant_text.texts(variant_columns.nodes(values))
+    assert (texts[0], left.tolist()[0]) == (None, True), "250 elements are one text"
 
 
 def test_numbers_of_fields_that_are_made_up_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:

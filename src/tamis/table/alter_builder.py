@@ -115,15 +115,12 @@ class Alter:
     def set_default(self, name: Name, default: Any) -> Alter:
         """Set the default for later writes (None: remove it). Existing rows keep their values."""
         default = sql_text(str(name), default)
-        path = self._path(name)
-
-        def check(column: Field) -> None:
-            if default is not None:
-                _default(default, column.type, column.name)
-
-        if self._base.schema is not None and (self._committed is not None or not len(self._alteration)):
-            check(self._base.schema.find(path)[-1])
-        self._pending().set_default(path, default, check)
+        path, pending = self._path(name), self._pending()
+        schema = pending.schema_so_far() if len(pending) else self._before.schema
+        if default is not None and schema is not None:
+            found = schema.find(path)[-1]
+            _default(default, found.type, found.name)
+        pending.set_default(path, default)
         return self
 
     def set_comment(self, name: Name, comment: str | None) -> Alter:

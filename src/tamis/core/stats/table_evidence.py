@@ -37,6 +37,7 @@ from tamis.errors import TamisError
 
 MOST_PLACED = 256
 """Places of which evidence is kept for later filters."""
+_UNKNOWN_YET: Any = object()
 
 
 class TableEvidence:
@@ -108,12 +109,14 @@ class TableEvidence:
         elements at the position; a map that lacks the key counts as one with a NULL. The count is NULL where nothing
         is known of the place.
         """
-        if (ids, place) in self._placed:
-            return self._placed[ids, place]
+        placed = self._placed  # threads share it
+        found = placed.get((ids, place), _UNKNOWN_YET)
+        if found is not _UNKNOWN_YET:
+            return found
         found = self._place(ids, place)
-        if len(self._placed) >= MOST_PLACED:  # filters may name any number of keys
-            self._placed.clear()
-        self._placed[ids, place] = found
+        if len(placed) >= MOST_PLACED:  # filters may name any number of keys
+            placed = self._placed = {}
+        placed[ids, place] = found
         return found
 
     def places(self, ids: tuple[int, ...]) -> list[str]:

@@ -47,9 +47,9 @@ def _cast_type(data_type: DataType) -> DataType:
     return STRING if isinstance(data_type, String) else data_type  # CHAR and VARCHAR are fitted, not cast to
 
 
-def default_sql(field: Field) -> str:
-    """Return the SQL of a column's default as a value of the column's type."""
-    return "NULL" if field.write_default is None else f"CAST(({field.write_default}) AS {_cast_type(field.type)})"
+def default_cast(field: Field) -> str:
+    """Return the SQL of a column's default, cast to the column's type."""
+    return f"CAST(({field.write_default}) AS {_cast_type(field.type)})"
 
 
 def write_default(field: Field) -> pa.Scalar:

@@ -11,6 +11,7 @@ from tamis.core.types import Field, Generation, Identity, Schema
 from tamis.engine.operations.schema.constraint_definitions import ConstraintRequest, with_constraint
 from tamis.engine.scan import check_places, check_properties
 from tamis.engine.scan.scan_options import PREFIX
+from tamis.engine.secondary_index.index_definition import without_index
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.generated_properties import COMPUTED, apply_generated_properties
 from tamis.spark.catalog.spark_constraints import asked_constraint
@@ -183,6 +184,8 @@ def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
 def new_head(asked: Definition, names: Sequence[str], before: Head | None = None) -> Head:
     """The head of a new table, or of one that replaces ``before``: same id and history, new columns, no indexes."""
     head = before or Head(table_id=new_id(), created_micros=world().now_micros())
+    for index in head.indexes:  # of the old columns, so that they could never be built
+        head = without_index(head, index)
     head = replace(
         head,
         name=".".join(names),
@@ -190,7 +193,6 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
         comment=asked.comment,
         format=asked.format,
         cluster_by=(),
-        indexes=(),  # those of the old columns could never be built
     )
     if not asked.schema.fields:
         if asked.cluster_by or before:

@@ -158,9 +158,13 @@ def _member(found: Nodes, key: str) -> Nodes:
     """Return the value under ``key`` of each object."""
     out = np.full(len(found), -1, np.int64)
     ids = np.array([names.index(key) if key in names else -1 for names in found.names] or [-1], np.int64)[found.shape]
+    left = len(found.data)
     for rows, layout in _objects(found, np.flatnonzero(ids >= 0)):
         if not layout.ids.shape[1]:
             continue
+        left -= layout.ids.size
+        if left < 0:  # each field has bytes of its own: these are made up
+            break
         hit = layout.ids == ids[rows][:, None]
         there = hit.any(axis=1)
         out[rows[there]] = layout.children(hit.argmax(axis=1))[there]

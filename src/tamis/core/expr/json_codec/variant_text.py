@@ -33,18 +33,19 @@ def texts(found: v.Nodes) -> tuple[list[str | None], Mask]:
     The text is None for a value that is damaged.
     """
     out, left = list[str | None](), none_of(len(found))
+    walk = _Walk(found.data, len(found.data))
     for row, (at, shape) in enumerate(zip(found.at.tolist(), found.shape.tolist(), strict=True)):
         try:
-            out.append(_safe(found, at, shape))
+            out.append(_safe(walk, found, at, shape))
         except Unsure:
             out.append(None)
             left[row] = True
     return out, left
 
 
-def _safe(found: v.Nodes, at: int, shape: int) -> str | None:
+def _safe(walk: _Walk, found: v.Nodes, at: int, shape: int) -> str | None:
     try:
-        return _text(_Walk(found.data, found.names[shape], len(found.data)), at, 0)
+        return _text(walk, at, found.names[shape], 0)
     except RecursionError:
         raise Unsure from None
     except (Malformed, IndexError, UnicodeDecodeError, KeyError):
@@ -53,21 +54,23 @@ def _safe(found: v.Nodes, at: int, shape: int) -> str | None:
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk through one value: its column's bytes, its keys, and how many more values it may meet.
+    """A walk through the values of a column: its bytes, and how many of them may still be met.
 
-    Each value has bytes of its own; where elements share theirs, there could be any number.
+    Each value has bytes of its own. Where elements share theirs, a text could have any length: it is left to Spark.
     """
 
     data: Bytes
-    names: tuple[str, ...]
     left: int
 
+    def charge(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise Unsure
 
-def _text(walk: _Walk, at: int, depth: int) -> str:
+
+def _text(walk: _Walk, at: int, names: tuple[str, ...], depth: int) -> str:
     data = walk.data
-    walk.left -= 1
-    if walk.left < 0:
-        raise Malformed("shared bytes")
+    walk.charge(1)
     header = int(data[at])
     kind = v.kind_of(header)
     if kind in _WORDS:
@@ -82,30 +85,32 @@ def _text(walk: _Walk, at: int, depth: int) -> str:
         return number(decimal.Decimal(unscaled).scaleb(-int(data[at + 1]), decimal.Context(prec=60)))
     if kind == v.STRING:
         start, length = (at + 1, header >> 2) if header & 3 == 1 else (at + 5, _int(data, at + 1, 4))
+        walk.charge(length)
         return _quoted(data[start : start + length].tobytes().decode())
     if depth > DEEPEST:
         raise Malformed("depth")
     if kind not in {v.OBJECT, v.ARRAY} or depth > _DEEPEST_HERE:
         raise Unsure  # Spark has a text for dates, times, floats and binary inside of objects
-    return _nested(walk, at, kind == v.OBJECT, depth)
+    return _nested(walk, at, names, kind == v.OBJECT, depth)
 
 
 _WORDS = {v.NULL: "null", v.TRUE: "true", v.FALSE: "false"}
 
 
-def _nested(walk: _Walk, at: int, is_object: bool, depth: int) -> str:
-    data, names = walk.data, walk.names
+def _nested(walk: _Walk, at: int, names: tuple[str, ...], is_object: bool, depth: int) -> str:
+    data = walk.data
     header = int(data[at]) >> 2
     offset_size = (header & 3) + 1
     id_size = ((header >> 2) & 3) + 1 if is_object else 0
     wide = 4 if (header >> 4 if is_object else header >> 2) & 1 else 1
     count = _int(data, at + 1, wide)
+    walk.charge(count * (id_size + offset_size))
     ids = at + 1 + wide
     offsets = ids + count * id_size
     first = offsets + (count + 1) * offset_size
     parts = []
     for i in range(count):
-        item = _text(walk, first + _int(data, offsets + i * offset_size, offset_size), depth + 1)
+        item = _text(walk, first + _int(data, offsets + i * offset_size, offset_size), names, depth + 1)
         parts.append(f"{_quoted(names[_int(data, ids + i * id_size, id_size)])}:{item}" if is_object else item)
     return "{" + ",".join(parts) + "}" if is_object else "[" + ",".join(parts) + "]"
 

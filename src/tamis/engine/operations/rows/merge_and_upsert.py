@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from tamis.core.types import DataType, Struct
 from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.char_values import without_lengths
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import retry_conflicts
 from tamis.engine.operations.rows.merge import merge
@@ -71,16 +73,44 @@ def _as_declared(source: pa.Table, plan: MergePlan) -> pa.Table:
     """Return the data with the columns that ``plan`` names in the types of ``plan.source``, as an append stores them.
 
     Ids that the data brings for the fields of structs are replaced by those of ``plan``, which may be another's there.
-    Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if a value does not fit, as a time of nanoseconds, and
-    ``InvalidInput`` (``TOO_LONG``).
+    Of a struct of which only fields are named, the values stay as they are. Raises ``SchemaMismatch``
+    (``VALUE_MISMATCH``) if a value does not fit, as a time of nanoseconds, and ``InvalidInput`` (``TOO_LONG``).
     """
-    named = plan.named
+    named, whole = plan.named, plan.named_whole
     for at, f in enumerate(plan.source):
-        if f.id in named:
+        column, target = source.column(at), to_arrow_type(f.type)
+        if f.id not in named or (column.type == target and not _needs_fitting(f.type)):
+            continue
+        if f.id in whole:
             declared = replace(f, nullable=True)  # NULLs are the target's to refuse
-            chunks = [fit_array(chunk, declared, f.name) for chunk in source.column(at).chunks]
-            source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, to_arrow_type(f.type)))
+            chunks = [fit_array(chunk, declared, f.name) for chunk in column.chunks]
+        else:
+            chunks = [with_field_ids(chunk, target) for chunk in column.chunks]
+        kind = chunks[0].type if chunks else target
+        source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, kind))
     return source
+
+
+def _needs_fitting(kind: DataType) -> bool:
+    """Whether values of Arrow's type for ``kind`` may differ from stored ones: in ids, lengths or times."""
+    return (
+        isinstance(kind, Struct) or without_lengths(kind) != kind or any(_needs_fitting(f.type) for f in kind.children)
+    )
+
+
+def with_field_ids(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return a struct with the ids of the fields of ``target``, found by name, at every depth. Copies no values."""
+    if not pa.types.is_struct(array.type) or not pa.types.is_struct(target):
+        return array
+    fields, children = [], []
+    for at, held in enumerate(array.type):
+        place = target.get_field_index(held.name)
+        child, known = array.field(at), target.field(place) if place >= 0 else held
+        child = with_field_ids(child, known.type)
+        children.append(child)
+        fields.append(pa.field(held.name, child.type, True, known.metadata))
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 
 
 def _found(source: pa.Table, keys: Sequence[str]) -> list[str]:

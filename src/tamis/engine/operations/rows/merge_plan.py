@@ -6,7 +6,7 @@ source columns get ids above all of these, so that arrays of both sides fit in o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from tamis.core.types.arrow import from_arrow_schema
 from tamis.core.types.identifiers import backquote
 from tamis.core.types.logical import with_children
 from tamis.engine.operations.rows.store_assignment import assignable_column, assigned_value, check_assigned, check_known
-from tamis.engine.part_writer.column_defaults import default_sql
+from tamis.engine.part_writer.column_defaults import default_cast
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
@@ -94,12 +94,20 @@ class MergePlan:
     @property
     def named(self) -> frozenset[int]:
         """Ids of the columns, of both sides, that keys, checks, conditions and values name."""
+        return frozenset(ids[0] for ids in self._named_paths())
+
+    @property
+    def named_whole(self) -> frozenset[int]:
+        """Ids of the columns that are named themselves, and not by fields of them only."""
+        return frozenset(ids[0] for ids in self._named_paths() if len(ids) == 1)
+
+    def _named_paths(self) -> Iterator[tuple[int, ...]]:
         trees = (
             *(side for pair in self.keys for side in pair),
             *self.checks,
             *(c for clause in self.clauses for c in (*clause.conditions, *clause.values.values())),
         )
-        return frozenset(node.ids[0] for tree in trees for node in tree.walk() if isinstance(node, Column))
+        return (node.ids for tree in trees for node in tree.walk() if isinstance(node, Column))
 
     @property
     def unique(self) -> bool:
@@ -216,10 +224,7 @@ class _Binder:
             texts = {f.name: "source." + backquote(self.of_source(f.name, asked).name) for f in given}
         else:
             texts = dict(asked.values)
-        if asked.action == "insert":
-            known = {assignable_column(self.target, self._own_name(name)).id for name in texts}
-            texts |= {backquote(f.name): default_sql(f) for f in self.target if f.write_default and f.id not in known}
-        out = {}
+        out = dict[int, Expr]()
         for name, text in texts.items():
             column = assignable_column(self.target, self._own_name(name))
             check_assigned(column)
@@ -231,7 +236,17 @@ class _Binder:
                     remedy="Give every column once.",
                 )
             out[column.id] = check_known(self.assigned(str(text), column))
+        if asked.action == "insert":
+            out |= {f.id: self.default_value(f) for f in self.target if f.write_default and f.id not in out}
         return out
+
+    def default_value(self, column: Field) -> Expr:
+        """Return a column's default as a value to insert; it is cast where it is of another type, as in an append."""
+        assert column.write_default is not None
+        try:
+            return check_known(self.assigned(column.write_default, column))
+        except SchemaMismatch:
+            return check_known(self.assigned(default_cast(column), column))
 
     def _own_name(self, name: str) -> str:
         """Return the name of a column to assign; ``target.`` before it is left out, unless a column has that name."""

@@ -124,15 +124,8 @@ class Alteration:
     def widen(self, path: Path, to: DataType) -> None:
         self._record(lambda draft: draft.edit(lambda s, p: edit.widen(s, p, to), path))
 
-    def set_default(self, path: Path, sql: str | None, check: Callable[[Field], None] | None = None) -> None:
-        """Set or remove a default; ``check`` tests it against the column as the steps before have left it."""
-
-        def change(schema: Schema, found: Path) -> Schema:
-            if check is not None:
-                check(schema.find(found)[-1])
-            return edit.set_default(schema, found, sql)
-
-        self._record(lambda draft: draft.edit(change, path))
+    def set_default(self, path: Path, sql: str | None) -> None:
+        self._record(lambda draft: draft.edit(lambda s, p: edit.set_default(s, p, sql), path))
 
     def comment(self, path: Path, text: str | None) -> None:
         self._record(lambda draft: draft.edit(lambda s, p: edit.comment(s, p, text), path))
@@ -198,6 +191,13 @@ class Alteration:
                 remedy="Open or refresh the table, look at its columns, and alter it again.",
             )
         return after
+
+    def schema_so_far(self) -> Schema | None:
+        """Return the schema after the steps recorded so far, over the snapshot's; None if they cannot be taken there."""
+        try:
+            return self._apply(self._snapshot.head)[0].schema
+        except TamisError:
+            return None
 
     def applied(self, head: Head) -> Head:
         """Return the head after all steps, whatever the names referred to before. Raises the steps' errors."""
