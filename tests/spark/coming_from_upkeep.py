@@ -93,6 +93,23 @@ def rename_table(shop: Shop) -> None:
     assert "on an object store is not supported" in shop.lake.refused(refused, "UNSUPPORTED_STATEMENT")
 
 
+def drop_table(shop: Shop) -> None:
+    """Nothing of the table's folder is left; the files of an adopted source are."""
+    source = shop.lake.folder.parent / "source"
+    shop.lake.spark.range(3).write.parquet(str(source))
+    shop.lake.sql("CREATE NAMESPACE lake.dropped")
+    shop.lake.sql(f"CALL lake.system.adopt('{source}', 'dropped.adopted')")
+    shop.open().export("delta")
+    for statement in ("DROP TABLE lake.db.t", "DROP NAMESPACE lake.dropped CASCADE"):
+        shop.lake.sql(statement)
+    assert not Path(shop.path).exists()
+    assert not (shop.lake.folder / "dropped").exists()
+    assert shop.lake.spark.read.parquet(str(source)).count() == 3
+    shop.lake.sql("CREATE TABLE lake.db.t (id INT) USING tamis")
+    shop.lake.sql("DROP TABLE lake.db.t PURGE")
+    assert not Path(shop.path).exists()
+
+
 def restore_version(shop: Shop) -> None:
     shop.lake.sql("RESTORE lake.db.t TO VERSION AS OF 1")
     assert shop.ids() == [0, 1, 2]

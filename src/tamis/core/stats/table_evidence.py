@@ -37,7 +37,6 @@ from tamis.errors import TamisError
 
 MOST_PLACED = 256
 """Places of which evidence is kept for later filters."""
-_UNKNOWN_YET: Any = object()
 
 
 class TableEvidence:
@@ -110,10 +109,10 @@ class TableEvidence:
         is known of the place.
         """
         placed = self._placed  # threads share it
-        found = placed.get((ids, place), _UNKNOWN_YET)
-        if found is not _UNKNOWN_YET:
-            return found
-        found = self._place(ids, place)
+        try:
+            return placed[ids, place]
+        except KeyError:
+            found = self._place(ids, place)
         if len(placed) >= MOST_PLACED:  # filters may name any number of keys
             placed = self._placed = {}
         placed[ids, place] = found

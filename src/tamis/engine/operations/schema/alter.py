@@ -193,7 +193,7 @@ class Alteration:
         return after
 
     def schema_so_far(self) -> Schema | None:
-        """Return the schema after the steps recorded so far, over the snapshot's; None if they cannot be taken there."""
+        """Return the schema after the steps recorded so far, from the snapshot on; None if they cannot be taken."""
         try:
             return self._apply(self._snapshot.head)[0].schema
         except TamisError:
