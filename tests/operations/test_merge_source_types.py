@@ -49,6 +49,26 @@ def test_fields_that_are_not_named_may_hold_anything(table: tamis.Table) -> None
         table.merge(rows, "target.id = source.id").when_matched_delete(condition="source.s IS NULL").execute()
 
 
+def test_fields_within_structs_are_fitted_where_they_are_named(table: tamis.Table, tmp_path: Path) -> None:
+    other = tamis.create(tmp_path / "o", "id BIGINT, s STRUCT<l: ARRAY<STRUCT<a: BIGINT, b: BIGINT, c: BIGINT>>>")
+    other.append(pa.table({"id": [1, 2], "s": [{"l": [{"a": k, "b": 10 * k, "c": 100 * k}]} for k in (1, 2)]}))
+    rows = other.scan().to_arrow()
+    table.merge(rows, "target.id = source.id").when_matched_update({"v": "source.s.l[0].a"}).execute()
+    assert values(table) == [1, 2]
+    merge = table.merge(rows, "target.id = source.id")
+    merge.when_matched_update({"v": "9"}, condition="exists(source.s.l, x -> x.b = 20)").execute()
+    assert values(table) == [1, 9]
+    held = {"e": pa.array([[1.0, 4.0]], pa.list_(pa.float64(), 2)), "t": pa.array([1], pa.timestamp("ns"))}
+    rows = pa.table({"id": [1], "s": pa.StructArray.from_arrays([*held.values(), pa.array([{}])], [*held, "empty"])})
+    merge = table.merge(rows, "target.id = source.id").when_matched_update({"v": "CAST(source.s.e[1] AS BIGINT)"})
+    merge.execute()
+    assert values(table) == [4, 9]
+    merge = table.merge(rows, "target.id = source.id").when_matched_delete(condition="source.s.t IS NULL")
+    with pytest.raises(SchemaMismatch) as caught:
+        merge.execute()
+    assert caught.value.code == "VALUE_MISMATCH"
+
+
 def test_null_structs_and_slices_keep_their_rows(table: tamis.Table) -> None:
     kind = pa.struct([("a", pa.int64()), ("in", pa.struct([("b", pa.int64())]))])
     held = [None, {"a": 1, "in": None}, {"a": 2, "in": {"b": 20}}, None, {"a": None, "in": {"b": 30}}]

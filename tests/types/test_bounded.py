@@ -16,6 +16,7 @@ from pyroaring import BitMap
 
 import tamis
 from tamis.core.expr.json_codec import variant_columns, variant_text
+from tamis.core.expr.json_codec.variant_encoding import encode_variant
 from tamis.core.stats.json_paths.path_rows import ROOT
 from tamis.core.stats.json_paths.variant_paths import paths_of
 from tamis.core.types import bounded_decoding
@@ -227,7 +228,8 @@ def test_numbers_of_fields_that_are_made_up_take_no_memory(monkeypatch: pytest.M
     monkeypatch.setattr(variant_columns, "_MOST_IDS", 10**5)
     kind = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
     row = {"value": bytes([0x42]) + (20_000).to_bytes(4, "little"), "metadata": b"\x01\x01\x00\x01a"}
-    values = pa.array([row] * 2_000, kind)
+    behind = {"value": bytes([15 << 2]) + (10**5).to_bytes(4, "little") + bytes(10**5), "metadata": b"\x01\x00\x00"}
+    values = pa.array([*[row] * 2_000, behind], kind)
     tracemalloc.start()
     assert set(paths_of(values)) == {ROOT}
     variant_columns.at_path(variant_columns.nodes(values), ("a",))
@@ -239,3 +241,22 @@ def test_numbers_of_fields_that_are_made_up_take_no_memory(monkeypatch: pytest.M
 def test_a_number_of_orc_has_64_bits() -> None:
     with pytest.raises(ValueError, match="more than 64 bits"):
         list(message_fields(b"\x08" + b"\xff" * 1_000_000 + b"\x01"))
+
+
+def test_a_damaged_row_says_nothing_of_others() -> None:
+    """One says that it has 2**31 fields, or a text as long; the others are ordinary, and wider."""
+    keys = [f"k{number}" for number in range(400)]
+    wide = encode_variant(json.dumps(dict.fromkeys(keys, 7) | {"a": 1}))
+    kind = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
+    for damaged in (b"\x42\xff\xff\xff\x7f", b"\x03\x01\x00\x05\x40\xff\xff\xff\x7f"):
+        rows = [{"value": damaged, "metadata": wide[1]}, *[{"value": wide[0], "metadata": wide[1]}] * 3]
+        found = variant_columns.nodes(pa.array(rows, kind))
+        assert (
+            variant_columns.longs(
+                variant_columns.at_path(found, ("a",)).take(np.array([False, True, True, True]))
+            ).tolist()
+            == [1] * 3
+        )
+        texts, left = variant_text.texts(found)
+        assert [text is not None and text.startswith('{"a":1,') for text in texts[1:]] == [True] * 3
+        assert left.tolist()[1:] == [False] * 3

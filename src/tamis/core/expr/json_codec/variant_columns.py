@@ -158,13 +158,9 @@ def _member(found: Nodes, key: str) -> Nodes:
     """Return the value under ``key`` of each object."""
     out = np.full(len(found), -1, np.int64)
     ids = np.array([names.index(key) if key in names else -1 for names in found.names] or [-1], np.int64)[found.shape]
-    left = len(found.data)
     for rows, layout in _objects(found, np.flatnonzero(ids >= 0)):
         if not layout.ids.shape[1]:
             continue
-        left -= layout.ids.size
-        if left < 0:  # each field has bytes of its own: these are made up
-            break
         hit = layout.ids == ids[rows][:, None]
         there = hit.any(axis=1)
         out[rows[there]] = layout.children(hit.argmax(axis=1))[there]
@@ -215,9 +211,9 @@ def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
         some = rows[header == one] if len(rows) else rows
         id_size, offset_size, large = ((one >> 4) & 3) + 1, ((one >> 2) & 3) + 1, (one >> 6) & 1
         wide = 4 if large else 1
-        count = np.minimum(
-            little_endian(found.data, found.at[some] + 1, wide), len(found.data)
-        )  # damaged ones may say more
+        count = little_endian(found.data, found.at[some] + 1, wide)
+        there = count <= (len(found.data) - found.at[some]) // (id_size + offset_size)  # damaged ones may say more
+        some, count = some[there], count[there]
         for group, fields in _groups_of(some, count):
             ids_at = found.at[group] + 1 + wide
             ids = rows_at(found.data, ids_at, fields, id_size)

@@ -33,19 +33,18 @@ def texts(found: v.Nodes) -> tuple[list[str | None], Mask]:
     The text is None for a value that is damaged.
     """
     out, left = list[str | None](), none_of(len(found))
-    walk = _Walk(found.data, len(found.data))
     for row, (at, shape) in enumerate(zip(found.at.tolist(), found.shape.tolist(), strict=True)):
         try:
-            out.append(_safe(walk, found, at, shape))
+            out.append(_safe(found, at, shape))
         except Unsure:
             out.append(None)
             left[row] = True
     return out, left
 
 
-def _safe(walk: _Walk, found: v.Nodes, at: int, shape: int) -> str | None:
+def _safe(found: v.Nodes, at: int, shape: int) -> str | None:
     try:
-        return _text(walk, at, found.names[shape], 0)
+        return _text(_Walk(found.data, len(found.data)), at, found.names[shape], 0)
     except RecursionError:
         raise Unsure from None
     except (Malformed, IndexError, UnicodeDecodeError, KeyError):
@@ -54,7 +53,7 @@ def _safe(walk: _Walk, found: v.Nodes, at: int, shape: int) -> str | None:
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk through the values of a column: its bytes, and how many of them may still be met.
+    """A walk through one value: the bytes of its column, and how many of them may still be met.
 
     Each value has bytes of its own. Where elements share theirs, a text could have any length: it is left to Spark.
     """
@@ -106,12 +105,15 @@ def _nested(walk: _Walk, at: int, names: tuple[str, ...], is_object: bool, depth
     count = _int(data, at + 1, wide)
     walk.charge(count * (id_size + offset_size))
     ids = at + 1 + wide
+    keys = [_int(data, ids + i * id_size, id_size) for i in range(count)] if is_object else []
+    if len(set(keys)) < len(keys):
+        raise Unsure
     offsets = ids + count * id_size
     first = offsets + (count + 1) * offset_size
     parts = []
     for i in range(count):
         item = _text(walk, first + _int(data, offsets + i * offset_size, offset_size), names, depth + 1)
-        parts.append(f"{_quoted(names[_int(data, ids + i * id_size, id_size)])}:{item}" if is_object else item)
+        parts.append(f"{_quoted(names[keys[i]])}:{item}" if is_object else item)
     return "{" + ",".join(parts) + "}" if is_object else "[" + ",".join(parts) + "]"
 
 

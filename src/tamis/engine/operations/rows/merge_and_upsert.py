@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tamis.core.types import DataType, Struct
-from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types import DataType, Field, Struct
+from tamis.core.types.arrow import to_arrow_field, to_arrow_type
 from tamis.core.types.char_values import without_lengths
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import retry_conflicts
 from tamis.engine.operations.rows.merge import merge
 from tamis.engine.operations.rows.merge_plan import MergeClause, MergePlan, merge_plan
 from tamis.engine.part_writer.arrow_casts import fit_array
+from tamis.engine.part_writer.plain_arrays import to_plain
 from tamis.engine.part_writer.stream_spool import spool_rows
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
@@ -70,45 +71,39 @@ def merge_once(
 
 
 def _as_declared(source: pa.Table, plan: MergePlan) -> pa.Table:
-    """Return the data with the columns that ``plan`` names in the types of ``plan.source``, as an append stores them.
+    """Return the data with what ``plan`` names in the types of ``plan.source``, as an append stores them.
 
-    Ids that the data brings for the fields of structs are replaced by those of ``plan``, which may be another's there.
-    Of a struct of which only fields are named, the values stay as they are. Raises ``SchemaMismatch``
-    (``VALUE_MISMATCH``) if a value does not fit, as a time of nanoseconds, and ``InvalidInput`` (``TOO_LONG``).
+    Ids that the data brings for the fields of structs are replaced by those of ``plan``, which may be another's there;
+    fields that are not named are left out. Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if a value does not fit, as a
+    time of nanoseconds, and ``InvalidInput`` (``TOO_LONG``).
     """
-    named, whole = plan.named, plan.named_whole
+    named = plan.named_paths
     for at, f in enumerate(plan.source):
         column, target = source.column(at), to_arrow_type(f.type)
-        if f.id not in named or (column.type == target and not _needs_fitting(f.type)):
-            continue
-        if f.id in whole:
-            declared = replace(f, nullable=True)  # NULLs are the target's to refuse
-            chunks = [fit_array(chunk, declared, f.name) for chunk in column.chunks]
-        else:
-            chunks = [with_field_ids(chunk, target) for chunk in column.chunks]
-        kind = chunks[0].type if chunks else target
-        source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, kind))
+        below = frozenset(ids[1:] for ids in named if ids[0] == f.id)
+        if below and (column.type != target or _needs_fitting(f.type)):
+            chunks = [_fit_named(to_plain(chunk), f, below) for chunk in column.chunks]
+            kind = chunks[0].type if chunks else target
+            source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, kind))
     return source
 
 
 def _needs_fitting(kind: DataType) -> bool:
-    """Whether values of Arrow's type for ``kind`` may differ from stored ones: in ids, lengths or times."""
-    return (
-        isinstance(kind, Struct) or without_lengths(kind) != kind or any(_needs_fitting(f.type) for f in kind.children)
-    )
+    """Whether values of Arrow's type for ``kind`` may differ from stored ones: in ids of fields, or lengths."""
+    sized = without_lengths(kind) != kind
+    return sized or isinstance(kind, Struct) or any(_needs_fitting(f.type) for f in kind.children)
 
 
-def with_field_ids(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return a struct with the ids of the fields of ``target``, found by name, at every depth. Copies no values."""
-    if not pa.types.is_struct(array.type) or not pa.types.is_struct(target):
-        return array
-    fields, children = [], []
-    for at, held in enumerate(array.type):
-        place = target.get_field_index(held.name)
-        child, known = array.field(at), target.field(place) if place >= 0 else held
-        child = with_field_ids(child, known.type)
-        children.append(child)
-        fields.append(pa.field(held.name, child.type, True, known.metadata))
+def _fit_named(array: pa.Array, field: Field, below: frozenset[tuple[int, ...]]) -> pa.Array:
+    """Return ``array`` as a column of ``field``, or as a struct of the fields to which the id paths ``below`` lead."""
+    if () in below or not isinstance(field.type, Struct):
+        return fit_array(array, replace(field, nullable=True), field.name)  # NULLs are the target's to refuse
+    children, fields = [], []
+    for at, child in enumerate(field.type.fields):  # in the order of the data, of whose type they were made
+        further = frozenset(ids[1:] for ids in below if ids[0] == child.id)
+        if further:
+            children.append(_fit_named(array.field(at), child, further))
+            fields.append(to_arrow_field(replace(child, nullable=True)).with_type(children[-1].type))
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 

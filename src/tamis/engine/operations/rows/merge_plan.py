@@ -6,7 +6,7 @@ source columns get ids above all of these, so that arrays of both sides fit in o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,22 +92,19 @@ class MergePlan:
         return (*self.narrowing, *self.rest) if self.clauses_of(BY_SOURCE) else self.rest
 
     @property
-    def named(self) -> frozenset[int]:
-        """Ids of the columns, of both sides, that keys, checks, conditions and values name."""
-        return frozenset(ids[0] for ids in self._named_paths())
-
-    @property
-    def named_whole(self) -> frozenset[int]:
-        """Ids of the columns that are named themselves, and not by fields of them only."""
-        return frozenset(ids[0] for ids in self._named_paths() if len(ids) == 1)
-
-    def _named_paths(self) -> Iterator[tuple[int, ...]]:
+    def named_paths(self) -> frozenset[tuple[int, ...]]:
+        """Id paths of the columns and fields, of both sides, that keys, checks, conditions and values name."""
         trees = (
             *(side for pair in self.keys for side in pair),
             *self.checks,
             *(c for clause in self.clauses for c in (*clause.conditions, *clause.values.values())),
         )
-        return (node.ids for tree in trees for node in tree.walk() if isinstance(node, Column))
+        return frozenset(node.ids for tree in trees for node in tree.walk() if isinstance(node, Column))
+
+    @property
+    def named(self) -> frozenset[int]:
+        """Ids of the columns that are named, or of which a field is."""
+        return frozenset(ids[0] for ids in self.named_paths)
 
     @property
     def unique(self) -> bool:
