@@ -69,6 +69,16 @@ def test_fields_within_structs_are_fitted_where_they_are_named(table: tamis.Tabl
     assert caught.value.code == "VALUE_MISMATCH"
 
 
+def test_what_lies_below_a_null_struct_is_no_value(table: tamis.Table) -> None:
+    hidden = pa.StructArray.from_arrays([pa.array([1], pa.timestamp("ns"))], names=["t"], mask=pa.array([True]))
+    rows = pa.table({"id": [1], "s": hidden})
+    table.merge(rows, "target.id = source.id").when_matched_delete(condition="source.s.t IS NULL").execute()
+    assert values(table) == [0]
+    shown = pa.table({"id": [2], "s": pa.StructArray.from_arrays([pa.array([1], pa.timestamp("ns"))], names=["t"])})
+    with pytest.raises(SchemaMismatch, match=r"'s\.t'"):
+        table.merge(shown, "target.id = source.id").when_matched_delete(condition="source.s.t IS NULL").execute()
+
+
 def test_null_structs_and_slices_keep_their_rows(table: tamis.Table) -> None:
     kind = pa.struct([("a", pa.int64()), ("in", pa.struct([("b", pa.int64())]))])
     held = [None, {"a": 1, "in": None}, {"a": 2, "in": {"b": 20}}, None, {"a": None, "in": {"b": 30}}]

@@ -17,7 +17,7 @@ from pyroaring import BitMap
 import tamis
 from tamis.core.expr.json_codec import variant_columns, variant_text
 from tamis.core.expr.json_codec.variant_encoding import encode_variant
-from tamis.core.stats.json_paths.path_rows import ROOT
+from tamis.core.stats.json_paths.path_rows import INCOMPLETE, ROOT
 from tamis.core.stats.json_paths.variant_paths import paths_of
 from tamis.core.types import bounded_decoding
 from tamis.core.types.bounded_decoding import MOST_ROWS, MOST_UNPACKED, read_stream, unpacked_zstd
@@ -250,6 +250,8 @@ def test_a_damaged_row_says_nothing_of_others() -> None:
     kind = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
     for damaged in (b"\x42\xff\xff\xff\x7f", b"\x03\x01\x00\x05\x40\xff\xff\xff\x7f"):
         rows = [{"value": damaged, "metadata": wide[1]}, *[{"value": wide[0], "metadata": wide[1]}] * 3]
+        if damaged[0] == 0x42:
+            assert paths_of(pa.array(rows, kind))[ROOT].kinds & INCOMPLETE, "nothing is proved by what was left out"
         found = variant_columns.nodes(pa.array(rows, kind))
         assert (
             variant_columns.longs(

@@ -233,10 +233,11 @@ def _groups_of(rows: Ints, count: Ints) -> Iterator[tuple[Ints, int]]:
 def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
     """Yield (keys, rows, positions with a line for each key) of all objects, grouped by layout.
 
-    A key occurs once per group. Raises ``ValueError`` if objects share their bytes.
+    A key occurs once per group. Raises ``ValueError`` if objects share their bytes, or say more than there is.
     """
-    left = len(found.data)
+    left, unread = len(found.data), int((found.kinds() == OBJECT).sum())
     for rows, layout in _objects(found, np.arange(len(found))):
+        unread -= len(rows)
         shapes = found.shape[rows]
         if not layout.ids.shape[1]:
             continue
@@ -257,6 +258,8 @@ def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
             names, identifier = found.names[key // wide], key % wide
             if identifier < len(names):
                 yield [names[identifier]], rows[hit // keyed.shape[1]], children.ravel()[hit][None]
+    if unread:
+        raise ValueError("objects with more fields than bytes")
 
 
 _MOST_IDS = 2**24

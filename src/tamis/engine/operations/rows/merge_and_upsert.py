@@ -82,7 +82,7 @@ def _as_declared(source: pa.Table, plan: MergePlan) -> pa.Table:
         column, target = source.column(at), to_arrow_type(f.type)
         below = frozenset(ids[1:] for ids in named if ids[0] == f.id)
         if below and (column.type != target or _needs_fitting(f.type)):
-            chunks = [_fit_named(to_plain(chunk), f, below) for chunk in column.chunks]
+            chunks = [_fit_named(to_plain(chunk), f, below, f.name) for chunk in column.chunks]
             kind = chunks[0].type if chunks else target
             source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, kind))
     return source
@@ -94,15 +94,16 @@ def _needs_fitting(kind: DataType) -> bool:
     return sized or isinstance(kind, Struct) or any(_needs_fitting(f.type) for f in kind.children)
 
 
-def _fit_named(array: pa.Array, field: Field, below: frozenset[tuple[int, ...]]) -> pa.Array:
+def _fit_named(array: pa.Array, field: Field, below: frozenset[tuple[int, ...]], path: str) -> pa.Array:
     """Return ``array`` as a column of ``field``, or as a struct of the fields to which the id paths ``below`` lead."""
     if () in below or not isinstance(field.type, Struct):
-        return fit_array(array, replace(field, nullable=True), field.name)  # NULLs are the target's to refuse
+        return fit_array(array, replace(field, nullable=True), path)  # NULLs are the target's to refuse
+    shown = array.flatten()  # in which fields of NULL structs are NULL, whatever lies below them
     children, fields = [], []
     for at, child in enumerate(field.type.fields):  # in the order of the data, of whose type they were made
         further = frozenset(ids[1:] for ids in below if ids[0] == child.id)
         if further:
-            children.append(_fit_named(array.field(at), child, further))
+            children.append(_fit_named(shown[at], child, further, f"{path}.{child.name}"))
             fields.append(to_arrow_field(replace(child, nullable=True)).with_type(children[-1].type))
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
