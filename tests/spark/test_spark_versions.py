@@ -141,7 +141,7 @@ def test_builders_get_filters_of_a_spark_that_pushes_them_to_file_scans_only(pus
     push = (lambda builder, filters: builder.pushFilters(filters)) if pushes else (lambda *_: None)
     java: Any = SimpleNamespace(
         implement=lambda _, target, *__: target,
-        once=lambda _, __, make: make(),
+        make_once=lambda _, __, make: make(),
         scala_object=lambda _: SimpleNamespace(pushFilters=push),
         seq=lambda items: items,
         helper=lambda name: SimpleNamespace(over=lambda proxy: (name, proxy)),
@@ -255,7 +255,7 @@ def test_statements_that_only_begin_alike_are_left_to_spark() -> None:
 
 
 def test_what_is_lacking_is_probed() -> None:
-    everything: Any = SimpleNamespace(offers=lambda *_: True, has_class=lambda _: True)
-    nothing: Any = SimpleNamespace(offers=lambda *_: False, has_class=lambda _: False)
+    everything: Any = SimpleNamespace(has_method=lambda *_: True, has_class=lambda _: True)
+    nothing: Any = SimpleNamespace(has_method=lambda *_: False, has_class=lambda _: False)
     assert newer_statements(everything) == []
     assert newer_statements(nothing) == list(NEWER)
