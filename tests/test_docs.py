@@ -242,6 +242,7 @@ def test_the_reference_has_every_public_name() -> None:
     assert not re.findall(r"^### \w+\._", text, re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("docs")
 def test_generated_pages_are_fresh() -> None:
     module = importlib.import_module("generate")

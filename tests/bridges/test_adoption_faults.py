@@ -58,6 +58,7 @@ def keys(table: Path) -> list[int] | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["killed", "lost"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.push_cases(2)

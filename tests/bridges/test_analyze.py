@@ -441,6 +441,7 @@ def test_parts_without_room_for_statistics_are_analyzed_beside_others(
     assert tamis.open(tmp_path / "t").verify().ok
 
 
+@pytest.mark.slow
 def test_a_wide_source_is_analyzed_in_several_calls(tmp_path: Path) -> None:
     """Its statistics do not fit into the default budget."""
     wide = {f"c{i}": [f"{i} {n} " + "y" * 40 for n in range(20)] for i in range(1_500)}

@@ -105,6 +105,7 @@ def test_bounds_that_footers_are_not_believed_do_not_come_back_by_the_log(tmp_pa
     assert table.verify().ok
 
 
+@pytest.mark.slow
 def test_partition_columns_of_very_wide_tables_prune(tmp_path: Path) -> None:
     """What must prune: their values are known, whatever room the statistics of the others take."""
     names = [f"c{n}" for n in range(1_700)]

@@ -50,6 +50,7 @@ def test_readers_see_the_rows_after_each_change(tmp_path: Path, change: str) -> 
     assert delta_by_polars(table.path) == expected(table)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(sorted(CHANGES)), st.booleans()), max_size=6))
 def test_random_histories_read_the_same(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, bool]]

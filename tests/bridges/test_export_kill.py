@@ -49,6 +49,7 @@ def is_ended(path: Path) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb", [verb if verb in SOME else pytest.param(verb, marks=pytest.mark.nightly) for verb in VERBS]
 )

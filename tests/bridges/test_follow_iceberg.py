@@ -41,6 +41,7 @@ def synced(folder: Path, table: tamis.Table, **more: Any) -> Synchronization:
     return table.sync(source_options=options, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
 @given(st.lists(st.lists(st.sampled_from(sorted(ICEBERG)), min_size=1, max_size=3), min_size=1, max_size=2))
 def test_an_iceberg_table_is_followed_through_any_history(

@@ -85,6 +85,7 @@ def _text(value: Any) -> str:
     return str(Decimal(value)) if isinstance(value, int) else repr(value) if isinstance(value, float) else str(value)
 
 
+@pytest.mark.slow
 @given(st.lists(files(), min_size=1, max_size=3), st.integers(1, 8), st.booleans(), st.sampled_from(["1.0", "2.6"]))
 def test_every_statistic_of_a_footer_holds_for_the_values(
     tmp_path_factory: pytest.TempPathFactory, tables: list[pa.Table], rows: int, statistics: bool, version: str
@@ -104,6 +105,7 @@ def test_every_statistic_of_a_footer_holds_for_the_values(
     assert table.scan("text IS NULL", ["whole"]).count() == expected["text"].null_count
 
 
+@pytest.mark.slow
 def test_filters_over_blocks_and_files_find_what_a_scan_of_all_finds(tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     tables = []

@@ -183,6 +183,7 @@ def test_an_export_is_not_taken_back_to_a_log_that_was_restored(
     assert error.value.code == "EXPORT_OF_LOST_HISTORY"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_version", [2, 3])
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.push_cases(2)

@@ -44,6 +44,7 @@ def test_an_append_writes_one_manifest(tmp_path: Path) -> None:
     assert len(opened(table.path).inspect.manifests()) == 4  # one of each append, one of deletes
 
 
+@pytest.mark.slow
 def test_young_manifests_are_merged(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     for i in range(40):

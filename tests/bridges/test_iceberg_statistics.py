@@ -41,6 +41,7 @@ ROWS = st.lists(st.fixed_dictionaries({name: st.none() | s for name, (_, s) in V
 SCHEMA = pa.schema([(name, kind) for name, (kind, _) in VALUES.items()])
 
 
+@pytest.mark.slow
 @given(st.lists(ROWS, min_size=1, max_size=2))
 def test_claims_of_tables_of_pyiceberg_are_true(
     tmp_path_factory: pytest.TempPathFactory, parts: list[list[dict[str, Any]]]

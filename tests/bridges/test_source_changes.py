@@ -42,6 +42,7 @@ def changed(files: Files, change: SourceChange) -> Files:
     return {**{path: held for path, held in files.items() if path not in change.removed}, **own}
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(sorted(DELTA)), min_size=1, max_size=5))
 def test_commits_of_delta(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
     folder = tmp_path_factory.mktemp("delta")
@@ -74,6 +75,7 @@ def columns_of(table: SourceTable, schema: Schema | None = None) -> KnownColumns
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
 @given(st.lists(st.sampled_from(sorted(ICEBERG)), min_size=1, max_size=4))
 def test_snapshots_of_iceberg(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:

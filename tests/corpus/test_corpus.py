@@ -32,6 +32,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kept]:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_filters_skip_what_they_skipped_before(judged: dict[str, Kept], table: str) -> None:
     less = [

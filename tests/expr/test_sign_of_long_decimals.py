@@ -52,6 +52,7 @@ def absolute(value: Decimal) -> Decimal:
 RULES = {"-d": negated, "abs(d)": absolute}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("precision", "scale"), TYPES)
 @pytest.mark.push_cases(3)
 def test_filters_find_the_rounded_values(tmp_path: Path, precision: int, scale: int) -> None:

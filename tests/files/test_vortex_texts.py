@@ -77,6 +77,7 @@ def test_texts_are_stored_as_they_are(tmp_path: Path, values: list[bytes | None]
     assert first == {name: found[:1] for name, found in expected(values).items()}
 
 
+@pytest.mark.slow
 def test_blocks_of_one_part_may_differ(tmp_path: Path) -> None:
     values = [PLAIN] * 70_000 + [CAFE] * 70_000 + [None] * 10
     table = tamis.create(tmp_path / "t", rows(values).schema, format="vortex")

@@ -186,6 +186,7 @@ def run(of: tamis.Table, operation: str, at: int, size: int, mark: str) -> None:
         of.overwrite(data(keys, mark))
 
 
+@pytest.mark.slow
 @given(OPS)
 def test_any_feed_leads_from_one_version_to_the_other(operations: list[tuple[str, int, int]]) -> None:
     of = table()

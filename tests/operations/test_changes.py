@@ -49,6 +49,7 @@ def story() -> tamis.Table:
     return of
 
 
+@pytest.mark.slow
 def test_any_two_versions() -> None:
     of = story()
     last = of.refresh().version

@@ -65,6 +65,7 @@ def test_young_rows_stay_in_small_parts() -> None:
     assert list(found.values()) == [30]
 
 
+@pytest.mark.slow
 def test_a_row_is_rewritten_rarely() -> None:
     of = table()
     written = 0
@@ -103,6 +104,7 @@ def test_old_rows_stay_old() -> None:
     assert group.parts.table["since_micros"].to_pylist() == sorted(group.parts.table["since_micros"].to_pylist())
 
 
+@pytest.mark.slow
 def test_limits_bound_a_call_and_the_next_goes_on() -> None:
     of = filled(40, write__part_bytes="20k")
     before, total = held(of), sum(p["bytes"] for p in parts(of))
@@ -163,6 +165,7 @@ def test_the_newest_schema_is_written_even_by_an_old_handle() -> None:
     assert tamis.open(of.path).scan("extra is null").count() == 150
 
 
+@pytest.mark.slow
 def test_compaction_gives_way_to_row_changes_and_goes_on() -> None:
     of = filled(20, write__part_bytes="20k")
     other = tamis.open(of.path)

@@ -81,6 +81,7 @@ SOME = ("delete", "update", "upsert", "merge")
 """Those that every run kills; the others the long one."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb", [verb if verb in SOME else pytest.param(verb, marks=pytest.mark.nightly) for verb in VERBS]
 )

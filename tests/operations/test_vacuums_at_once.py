@@ -103,6 +103,7 @@ def at_each_request(monkeypatch: pytest.MonkeyPatch, act: Act, other: Act) -> It
         yield of, result, seen[1]
 
 
+@pytest.mark.slow
 @pytest.mark.push_cases(1)
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("other", [of_all, of_an_hour])
@@ -177,6 +178,7 @@ def restored(of: tamis.Table) -> int:
     return of.restore(4).rows_inserted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [planned, changed, restored])
 def test_a_reader_of_a_version_that_goes_is_told_so(monkeypatch: pytest.MonkeyPatch, act: Act) -> None:
     told = []
@@ -195,6 +197,7 @@ def test_a_reader_of_a_version_that_goes_is_told_so(monkeypatch: pytest.MonkeyPa
     assert len(told) > 5
 
 
+@pytest.mark.slow
 def test_verify_raises_no_alarm_beside_a_vacuum(monkeypatch: pytest.MonkeyPatch) -> None:
     for _, found, _ in at_each_request(monkeypatch, lambda of: tamis.open(of.path).verify(), of_all):
         assert found.ok, found.problems.to_pylist()

@@ -28,6 +28,7 @@ def rows(kind: str, part: int, width: int = WIDTH) -> pa.Table:
     return pa.table({f"c{at}": MADE[kind](part, at) for at in range(width)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.push_cases(2)
 def test_statistics_of_few_rows_stand_in_the_log(tmp_path: Path, kind: str) -> None:

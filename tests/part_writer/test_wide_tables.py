@@ -25,6 +25,7 @@ def doubles(columns: int) -> pa.Table:
     return pa.table({f"c{i}": [float(i), i + 1.0, None] for i in range(columns)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [100, WIDE])
 def test_the_first_columns_skip_and_no_row_is_lost(columns: int) -> None:
     table = table_of(f"doubles-{columns}", doubles(columns))

@@ -131,6 +131,7 @@ def test_no_row_of_neighbours_is_lost() -> None:
     check(parts, filters)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_no_row_is_lost(data: st.DataObject) -> None:
     """Over any mixture of values, with pruning and without, in any zone and mode."""

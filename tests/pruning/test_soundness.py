@@ -69,6 +69,7 @@ def test_every_function_alone(name: str) -> None:
     assert decided > 0, "never decides anything: the test could not fail"
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**63 - 1))
 def test_random_trees(seed: int) -> None:
     rng = np.random.default_rng(seed)

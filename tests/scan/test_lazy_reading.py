@@ -35,6 +35,7 @@ def test_one_row_costs_its_block_at_most(t: Any) -> None:
     assert 0 < report.bytes["follower"] <= followers / BLOCKS * 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "orc"])
 def test_two_hits_read_the_followers_of_two_blocks(tmp_path: Path, form: str) -> None:
     """The other blocks stay unread. Vortex has segments larger than these blocks, and promises it only for rows of few segments."""

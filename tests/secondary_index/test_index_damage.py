@@ -90,6 +90,7 @@ def asked(table: tamis.Table, use: str = "lookup") -> Report:
     return same(tamis.open(table.path), f"k IN ({keys})", options={"tamis.index.use": use})
 
 
+@pytest.mark.slow
 @pytest.mark.push_cases(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_damage_to_any_object_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:

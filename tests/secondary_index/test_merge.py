@@ -16,6 +16,7 @@ from tamis.engine.secondary_index.index_definition import unindexable_reason
 from tests.secondary_index.tables import delete, empty_table, ids, info, key_in, rows_of, same, table_a, used
 
 
+@pytest.mark.slow
 def test_many_loads_become_few_index_segments(tmp_path: Path) -> None:
     table = empty_table(tmp_path / "t")
     table.create_index("ik", "k")
@@ -30,6 +31,7 @@ def test_many_loads_become_few_index_segments(tmp_path: Path) -> None:
         assert (report.rows.matched, report.parts.kept, used(report)["ik"][1]) == (1, 1, 0)
 
 
+@pytest.mark.slow
 def test_a_merge_leaves_dead_parts_out(tmp_path: Path) -> None:
     table = empty_table(tmp_path / "t")
     table.create_index("ik", "k")

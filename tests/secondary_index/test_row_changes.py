@@ -78,6 +78,7 @@ def test_an_update_moves_its_rows_in_the_index(tmp_path: Path) -> None:
     assert table.scan(f"k = {other}", ["g"]).to_arrow()["g"].to_pylist() == [77]
 
 
+@pytest.mark.slow
 def test_a_merge_keeps_the_index_right(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t")
     for segment in range(3):

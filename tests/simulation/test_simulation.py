@@ -25,6 +25,7 @@ def test_a_story_ends_well(seed: int) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_same_seed_tells_the_same_story() -> None:
     first, second = (tell(11, 300) for _ in range(2))
     assert first.trace == second.trace

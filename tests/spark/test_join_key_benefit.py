@@ -119,6 +119,7 @@ def test_a_table_made_again_at_the_same_place_is_judged_anew(tmp_path: Path) -> 
         shutil.rmtree(tmp_path / "again")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data_type", ATOMIC, ids=kind_of)
 @given(st.data())
 @pytest.mark.push_cases(6)

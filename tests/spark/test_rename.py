@@ -142,6 +142,7 @@ def test_an_object_store_renames_nothing(remote: str) -> None:
     assert not warehouse.is_table(NEW)
 
 
+@pytest.mark.slow
 def test_a_table_that_is_made_beside_a_drop_stays(remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another table is created and filled ahead of any request of the drop."""
     at = made = 0
@@ -173,6 +174,7 @@ def test_a_table_that_is_made_beside_a_drop_stays(remote: str, monkeypatch: pyte
     assert made >= 2
 
 
+@pytest.mark.slow
 def test_a_drop_that_is_killed_can_be_run_again(remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
     at = 0
     while True:

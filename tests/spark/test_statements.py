@@ -224,6 +224,7 @@ def test_statements_act_on_the_table_that_is_named(lake: Any, name: str, monkeyp
         assert len(lake.rows(f"DESCRIBE HISTORY lake.db.`{quoted}`")) == 2, each
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4))
 def test_names_come_back_from_their_text(names: list[str]) -> None:
     assert table_name(backquote_path(names)) == tuple(names)

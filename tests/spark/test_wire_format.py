@@ -89,6 +89,7 @@ def test_java_reads_every_operator_and_constant(spark: Any) -> None:
     assert str(made.toString()) == "And(Or(IsNull(a),IsNotNull(b)),In(c, [1,2]))"
 
 
+@pytest.mark.slow
 def test_java_compiles_without_warnings(tmp_path: Path) -> None:
     """By a compiler stricter than Janino. Janino has no generics, so raw types and casts are needed."""
     compiler = shutil.which("javac")

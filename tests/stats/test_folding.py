@@ -121,6 +121,7 @@ def test_parts_of_similar_documents_are_folded_alike() -> None:
     assert first.keys() == second.keys()
 
 
+@pytest.mark.slow
 def test_a_million_different_keys_are_folded() -> None:
     """Each batch is folded by itself, so that no more paths are held than one batch has."""
     held: list[int] = []

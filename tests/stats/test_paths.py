@@ -91,6 +91,7 @@ def test_what_is_proved_holds_for_plain_objects(parts: list[list[str | None]], f
 ONE_OF_EACH = [None, True, 5, 1.5, 2**70, "5", "x", [1, "a"], {"b": 1}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(len(ONE_OF_EACH)))
 @pytest.mark.push_cases(2)
 def test_every_kind_alone_and_in_pairs(first: int) -> None:

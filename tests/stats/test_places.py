@@ -88,6 +88,7 @@ def test_decisions_hold_for_the_rows(name: str) -> None:
     assert totals[0] > totals[1], "places decide nothing: the test could not fail"
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**63 - 1))
 def test_random_decisions_hold(seed: int) -> None:
     check(seed, KINDS[list(KINDS)[seed % len(KINDS)]])

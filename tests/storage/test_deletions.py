@@ -170,6 +170,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_as_a_plain_model(steps: list[tuple[str, int]]) -> None:
     """Any order of appends, deletions and removals; every version keeps what it had, rollups included."""

@@ -130,6 +130,7 @@ def test_every_fault_at_every_call_of_a_commit(
     assert counted.calls >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.push_cases(1)
 @pytest.mark.parametrize("name", ["append", "append of a large segment", "overwrite"])
 def test_a_store_that_goes_away_at_every_call(name: str) -> None:

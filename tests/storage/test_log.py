@@ -68,6 +68,7 @@ def test_no_hint(store: Store) -> None:
     assert latest(store) == LENGTH
 
 
+@pytest.mark.slow
 def test_finding_costs_the_same_at_any_length(store: Store) -> None:
     def cost() -> int:
         forget()

@@ -82,6 +82,7 @@ def test_a_log(s3: dict[str, Any]) -> None:
     assert (load(store).version, len(history(store))) == (12, 13)
 
 
+@pytest.mark.slow
 def test_a_table_of_several_writers(s3: dict[str, Any]) -> None:
     """Each appends after a version that is no longer the newest, and no commit is lost."""
     path = f"{PLACE}/writers"
@@ -105,6 +106,7 @@ def test_a_bucket_that_is_not_there(s3: dict[str, Any]) -> None:
     assert "secret-value" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_table_is_dropped(s3: dict[str, Any]) -> None:
     warehouse = Warehouse(open_store(f"{PLACE}/lake", s3))
     table = tamis.create(f"{PLACE}/lake/db/a", pa.schema([("id", pa.int64())]), storage_options=s3)

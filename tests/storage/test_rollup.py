@@ -118,6 +118,7 @@ def test_rollups_are_there_and_are_used(store: Store) -> None:
     assert snapshot.io.requests < 60
 
 
+@pytest.mark.slow
 @pytest.mark.push_cases(5)
 @pytest.mark.parametrize("version", [0, 14, 15, 16, 37, 38, 39, 100, 101, 102, 255, 256, LENGTH])
 def test_the_same_without_any(store: Store, version: int) -> None:
@@ -158,6 +159,7 @@ def test_what_every_version_holds(store: Store) -> None:
             ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["delete", "empty", "half", "byte", "other"])
 @pytest.mark.push_cases(1)
 def test_each_damaged_object_alone(store: Store, damage: str) -> None:

@@ -63,6 +63,7 @@ def ids_in(options: dict[str, Any]) -> list[int]:
     return sorted(found)
 
 
+@pytest.mark.slow
 def test_throttling_is_waited_out(s3: tuple[dict[str, Any], type[Unreliable]]) -> None:
     """Every second request is answered 503: each commit is made once, and each row is read once."""
     options, handler = s3

@@ -38,6 +38,7 @@ def test_opening_a_table_loads_what_a_scan_needs() -> None:
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
+@pytest.mark.slow
 def test_lazy_names_are_found_when_asked_for() -> None:
     """Each lazy module and name exists: a name with a spelling error would fail only in its verb."""
     found = {

@@ -49,6 +49,7 @@ def write(table: tamis.Table, verb: str) -> None:
         table.append(rows(NEW))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("verb", ["append", "overwrite", "first append"])
 @pytest.mark.push_cases(1)

@@ -206,6 +206,7 @@ def test_polars_reads_what_its_query_needs(changed: tamis.Table) -> None:
     assert frame.filter(pl.col("level").is_null()).collect(engine="streaming")["id"].to_list() == [41]
 
 
+@pytest.mark.slow
 @given(rows=ROWS, form=FILTERS, cut=st.integers(0, 20))
 def test_filters_that_are_pushed_down_lose_no_row(
     rows: list[dict[str, Any]], form: Any, cut: int, tmp_path_factory: pytest.TempPathFactory

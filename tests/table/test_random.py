@@ -41,6 +41,7 @@ def answer(scan: Scan) -> str:
         return error.code
 
 
+@pytest.mark.slow
 @given(SEGMENTS, FILTERS, st.sampled_from([(), ("i",), ("s", "i")]))
 def test_skipping_changes_nothing(folder: str, segments: Segments, text: str, cluster_by: tuple[str, ...]) -> None:
     table = table_of(folder, segments, cluster_by)
@@ -84,6 +85,7 @@ def test_indexes_change_nothing(folder: str, segments: Segments, text: str, inde
             assert scan.count() == len(table.scan(text, options=OFF | {"tamis.index.use": "off"}).to_arrow())
 
 
+@pytest.mark.slow
 @given(SEGMENTS, st.lists(simple(), min_size=1, max_size=3))
 def test_simple_filters_as_pyarrow_evaluates_them(
     folder: str, segments: Segments, filters: list[tuple[str, Callable[[pa.Table], pa.ChunkedArray]]]
@@ -97,6 +99,7 @@ def test_simple_filters_as_pyarrow_evaluates_them(
     assert repr(found.to_pylist()) == repr(whole.filter(mask).to_pylist())
 
 
+@pytest.mark.slow
 @given(SEGMENTS, FILTERS, st.integers(0, 12))
 def test_a_limit_gives_as_many_rows_as_there_are(folder: str, segments: Segments, text: str, limit: int) -> None:
     """The first ones where there is no filter; else some of them, in their order: parts that match wholly are enough."""

@@ -116,6 +116,7 @@ def calls_of(name: str, kind: str, width: int, folder: Path) -> int:
     return calls[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["flat", "struct", "list"])
 @pytest.mark.parametrize("name", list(WORK))
 @pytest.mark.push_cases(16)

@@ -127,6 +127,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.push_cases(2)
 def test_a_commit_that_unpacks_to_much_is_refused(tmp_path: Path, how: str) -> None:
