@@ -38,7 +38,7 @@ test-all: setup $(MOTO)/.ready  ## what every merge runs: all tests, with seven 
 	@.ci/machine check
 	HYPOTHESIS_PROFILE=merge $(PYTEST) --timeout=1200
 
-test-quick: setup  ## two thirds of the tests of a push: no JVM, none of more than a few seconds; about ten minutes on two cores
+test-quick: setup  ## two thirds of the tests of a push: no JVM, none of more than a few seconds; about seven minutes on two cores
 	HYPOTHESIS_PROFILE=push $(PYTEST) -q -m "not spark and not slow and not merge"
 
 $(MOTO)/.ready: requirements/moto.txt
