@@ -116,7 +116,7 @@ class Alter:
         """Set the default for later writes (None: remove it). Existing rows keep their values."""
         default = sql_text(str(name), default)
         path, pending = self._path(name), self._pending()
-        schema = pending.schema_so_far() if len(pending) else self._before.schema
+        schema = pending.schema_so_far()
         if default is not None and schema is not None:
             found = schema.find(path)[-1]
             _default(default, found.type, found.name)

@@ -8,7 +8,7 @@ values. This module imports nothing heavy.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tamis.errors import InvalidInput
@@ -336,8 +336,3 @@ def type_from_json(value: Any) -> DataType:
         name=str(value),
         remedy="Cast the column to a supported type.",
     )
-
-
-def renamed(f: Field, name: str) -> Field:
-    """Return the same column under another name."""
-    return replace(f, name=name)

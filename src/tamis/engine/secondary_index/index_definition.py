@@ -30,7 +30,7 @@ WAYS = ("auto", "off", "lookup", "plan")
 """The values of ``tamis.index.use`` besides index names; therefore not valid as index names."""
 
 
-def listed_names(given: Any) -> list[str]:
+def given_names(given: Any) -> list[str]:
     """Return one or several names as a list; none for what holds no names."""
     return [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
 
@@ -58,7 +58,7 @@ def define_index(head: Head, name: Any, columns: Sequence[str] | str, build: str
             name="build",
             remedy="Give with_write or deferred.",
         )
-    wanted = listed_names(columns)
+    wanted = given_names(columns)
     if not wanted:
         raise InvalidInput("No column is indexed.", code="NO_COLUMNS", name="columns", remedy="Name at least one.")
     schema = head.schema or Schema(())

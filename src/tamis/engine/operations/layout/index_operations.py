@@ -35,7 +35,7 @@ from tamis.engine.secondary_index import (
 )
 from tamis.engine.secondary_index.index_build import build_failed
 from tamis.engine.secondary_index.index_damage import damage_sentences, damaged_segments, index_sizes
-from tamis.engine.secondary_index.index_definition import indexed_names, listed_names
+from tamis.engine.secondary_index.index_definition import given_names, indexed_names
 from tamis.engine.secondary_index.index_segments import IndexSegment, live_entries, refs_of, unbuilt_entry, with_covers
 from tamis.engine.secondary_index.index_upkeep import build_entry
 from tamis.errors import CorruptData, InvalidInput, NotFound, TamisError
@@ -129,7 +129,7 @@ def create_index(
     """
     operation = Operation(
         "create index",
-        {"index": name, "columns": listed_names(columns), "build": build},
+        {"index": name, "columns": given_names(columns), "build": build},
     )
     after = _change_head(
         store,
@@ -274,7 +274,7 @@ def _rows_of(snapshot: Snapshot, segments: Sequence[str] | None) -> Any:
     ids = snapshot.segments["segment_id"].combine_chunks()
     if segments is None:
         return np.arange(len(ids))
-    names = [str(name) for name in listed_names(segments)]
+    names = [str(name) for name in given_names(segments)]
     wanted = pc.index_in(pa.array(names, pa.string()), value_set=ids)
     if wanted.null_count:
         stranger = pa.array(names, pa.string()).filter(wanted.is_null())[0].as_py()

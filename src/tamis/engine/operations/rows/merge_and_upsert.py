@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -77,15 +77,22 @@ def _as_declared(source: pa.Table, plan: MergePlan) -> pa.Table:
     fields that are not named are left out. Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if a value does not fit, as a
     time of nanoseconds, and ``InvalidInput`` (``TOO_LONG``).
     """
-    named = plan.named_paths
+    named = _paths_below(plan.named_paths)
     for at, f in enumerate(plan.source):
         column, target = source.column(at), to_arrow_type(f.type)
-        below = frozenset(ids[1:] for ids in named if ids[0] == f.id)
-        if below and (column.type != target or _needs_fitting(f.type)):
-            chunks = [_fit_named(to_plain(chunk), f, below, f.name) for chunk in column.chunks]
+        if f.id in named and (column.type != target or _needs_fitting(f.type)):
+            chunks = [_fit_named(to_plain(chunk), f, named[f.id], f.name) for chunk in column.chunks]
             kind = chunks[0].type if chunks else target
             source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, kind))
     return source
+
+
+def _paths_below(paths: Iterable[tuple[int, ...]]) -> dict[int, set[tuple[int, ...]]]:
+    """Return, by the first id, what follows it in the paths that begin with it."""
+    found: dict[int, set[tuple[int, ...]]] = {}
+    for first, *rest in paths:
+        found.setdefault(first, set()).add(tuple(rest))
+    return found
 
 
 def _needs_fitting(kind: DataType) -> bool:
@@ -94,16 +101,16 @@ def _needs_fitting(kind: DataType) -> bool:
     return sized or isinstance(kind, Struct) or any(_needs_fitting(f.type) for f in kind.children)
 
 
-def _fit_named(array: pa.Array, field: Field, below: frozenset[tuple[int, ...]], path: str) -> pa.Array:
+def _fit_named(array: pa.Array, field: Field, below: set[tuple[int, ...]], path: str) -> pa.Array:
     """Return ``array`` as a column of ``field``, or as a struct of the fields to which the id paths ``below`` lead."""
     if () in below or not isinstance(field.type, Struct):
         return fit_array(array, replace(field, nullable=True), path)  # NULLs are the target's to refuse
+    named = _paths_below(below)
     shown = array.flatten()  # in which fields of NULL structs are NULL, whatever lies below them
     children, fields = [], []
     for at, child in enumerate(field.type.fields):  # in the order of the data, of whose type they were made
-        further = frozenset(ids[1:] for ids in below if ids[0] == child.id)
-        if further:
-            children.append(_fit_named(shown[at], child, further, f"{path}.{child.name}"))
+        if child.id in named:
+            children.append(_fit_named(shown[at], child, named[child.id], f"{path}.{child.name}"))
             fields.append(to_arrow_field(replace(child, nullable=True)).with_type(children[-1].type))
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)

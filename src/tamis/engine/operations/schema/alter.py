@@ -87,6 +87,8 @@ class Alteration:
         self._store, self._snapshot, self._held = store, snapshot, held
         self._steps: list[Step] = []
         self._operation_id = new_id()
+        self._reshapes = False
+        """Whether a step changes which columns there are, their names or their types."""
         self._was_tried = False
         """Whether a commit of the steps was tried, which may have been made even if it failed."""
 
@@ -94,8 +96,10 @@ class Alteration:
         """Return an alteration without steps that starts from ``snapshot``, which a commit of this one has made."""
         return Alteration(self._store, snapshot)
 
-    def _record(self, step: Step) -> None:
+    def _record(self, step: Step, *, reshapes: bool = False) -> None:
+        """Add a step; ``reshapes``: it changes which columns there are, their names or their types."""
         self._steps.append(step)
+        self._reshapes = self._reshapes or reshapes
         if self._was_tried:  # under the same id, a commit without this step would be taken for one with it
             self._operation_id, self._was_tried = new_id(), False
 
@@ -106,23 +110,23 @@ class Alteration:
         """Add a column or field named by the end of ``path``; older rows show its ``initial_default``."""
         if len(path) > 1 and (column.initial_default is not None or column.write_default is not None):
             raise edit.nested_default(path)
-        self._record(lambda draft: draft.add(path, column, place))
+        self._record(lambda draft: draft.add(path, column, place), reshapes=True)
 
     def drop(self, path: Path, *, missing_ok: bool = False) -> None:
         def step(draft: Draft) -> None:
             if not (missing_ok and _missing(draft.schema, path)):
                 draft.edit(edit.drop, path)
 
-        self._record(step)
+        self._record(step, reshapes=True)
 
     def rename(self, path: Path, name: str) -> None:
-        self._record(lambda draft: draft.edit(lambda s, p: edit.rename(s, p, name), path))
+        self._record(lambda draft: draft.edit(lambda s, p: edit.rename(s, p, name), path), reshapes=True)
 
     def drop_not_null(self, path: Path) -> None:
         self._record(lambda draft: draft.edit(edit.drop_not_null, path))
 
     def widen(self, path: Path, to: DataType) -> None:
-        self._record(lambda draft: draft.edit(lambda s, p: edit.widen(s, p, to), path))
+        self._record(lambda draft: draft.edit(lambda s, p: edit.widen(s, p, to), path), reshapes=True)
 
     def set_default(self, path: Path, sql: str | None) -> None:
         self._record(lambda draft: draft.edit(lambda s, p: edit.set_default(s, p, sql), path))
@@ -194,6 +198,8 @@ class Alteration:
 
     def schema_so_far(self) -> Schema | None:
         """Return the schema after the steps recorded so far, from the snapshot on; None if they cannot be taken."""
+        if not self._reshapes:
+            return self._snapshot.head.schema
         try:
             return self._apply(self._snapshot.head)[0].schema
         except TamisError:
