@@ -7,22 +7,11 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
+from tests.cli.inboxes import inbox_of, rows_by
 
 import tamis
 
 pytestmark = pytest.mark.spark
-
-
-def inbox_of(tmp_path: Path, texts: dict[str, str], place: str = "inbox") -> Path:
-    inbox = tmp_path / place
-    inbox.mkdir()
-    for name, text in texts.items():
-        (inbox / name).write_text(text)
-    return inbox
-
-
-def rows_by(path: Path, column: str) -> list[dict[str, Any]]:
-    return tamis.open(path).scan().to_arrow().sort_by(column).to_pylist()
 
 
 @pytest.mark.parametrize("options", [(), ("inferSchema=true",)])

@@ -16,9 +16,11 @@ from tamis.errors import InvalidInput, SchemaMismatch
 if TYPE_CHECKING:
     from tamis.table import Table
 
+_STRICT = {"mode": "FAILFAST", "dateFormat": "yyyy-MM-dd", "enableDateTimeParsingFallback": "false"}
+"""Without a format, Spark reads a day from the beginning of any text."""
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
-    "csv": {"header": "true", "mode": "FAILFAST"},
-    "json": {"mode": "FAILFAST"},
+    "csv": {"header": "true", **_STRICT},
+    "json": _STRICT,
     "parquet": {"mergeSchema": "true"},
 }
 _PATTERN = re.compile(r"[*?{}\[\]\\]")
@@ -76,9 +78,14 @@ class Batch:
 
     def reader(self, spark: Any) -> Any:
         """Return Spark's reader of this format with all options; a malformed record fails it."""
-        every = {"basePath": str(self.folder), "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
-        settings = {**_DEFAULTS[self.file_format], **every, **self.options}
+        settings = {**_DEFAULTS[self.file_format], **self.reader_options}
         return spark.read.format(self.file_format).options(**settings)
+
+    @property
+    def reader_options(self) -> dict[str, str]:
+        """The options for Spark's readers of any format. Times without a zone are UTC, as in a filter of a scan."""
+        folder = {"basePath": str(self.folder), "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+        return {**folder, "timeZone": "UTC", **self.options}
 
     def option(self, name: str) -> str:
         """Return an option of the reader, or an empty text; their names have no case."""

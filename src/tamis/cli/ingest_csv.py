@@ -14,13 +14,14 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.cli.ingest_batch import Batch, check_known, inferred_schema, union_by_name, with_missing
+from tamis.cli.ingest_checks import check_instants, columns_to_keep_as_texts, instants_as_texts
+from tamis.cli.ingest_quoting import CODECS, Layout, Quoting, file_compression, file_quoting
 from tamis.cli.source_folders import File
 from tamis.core.types.identifiers import backquote
 
 Groups = Sequence[tuple[Batch, Sequence[str]]]
 """The files of each header, with their columns, those of folders among them."""
 
-_CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
 _SPARKS_OWN = {"lz4", "snappy", "deflate"}
 """Endings of files that only Hadoop unpacks."""
 _LONGEST = 1 << 16
@@ -32,14 +33,18 @@ _LAYOUT = {
     *("encoding", "charset", "header", "linesep", "multiline", "nullvalue", "emptyvalue", "enforceschema", "mode"),
 }
 """Options, in lower case, that say how a file holds its texts, and nothing about the types of these."""
+_QUOTING = ("quote", "escape", "charToEscapeQuoteEscaping", "unescapedQuoteHandling", "multiLine")
+"""Options by which Spark reads quotes as the caller says."""
 _EXACT = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
 
 
 def first_csv(spark: Any, batch: Batch) -> Any:
     """Return the rows of the first files of a table, with the columns of all headers, and types that Spark infers."""
-    groups, headers = _groups(spark, batch) if _has_headers(batch) else ([], 0)
+    kinds = _by_quoting(batch)
+    groups, headers = _groups(spark, kinds) if _has_headers(batch) else ([], len(kinds))
     if headers < 2 and not (groups and batch.has_patterns):  # in several, Spark takes all but one for data
-        return batch.reader(spark).options(**{"inferSchema": "true", **batch.options}).load(batch.escaped_paths)
+        return _infer_at_once(spark, kinds[0] if kinds else batch)
+    groups = groups or [group for kind in kinds for group in _by_position(spark, kind, {})]
     return _load(spark, groups, _inferred(spark, batch, groups))
 
 
@@ -50,10 +55,53 @@ def load_csv(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
     """
     from pyspark.sql.types import StructType
 
-    groups = _groups(spark, batch)[0] if _has_headers(batch) else _by_position(spark, batch, known)
+    kinds = _by_quoting(batch)
+    if _has_headers(batch):
+        groups, _ = _groups(spark, kinds)
+    else:
+        groups = [group for kind in kinds for group in _by_position(spark, kind, known)]
     for _, columns in groups:
         check_known(columns, known)
     return _load(spark, groups, known) if groups else spark.createDataFrame([], StructType(list(known.values())))
+
+
+def _by_quoting(batch: Batch) -> list[Batch]:
+    """Split the files by how their texts are quoted, unless an option says it for all; empty ones are left out.
+
+    Raises ``InvalidInput``: ``BAD_DATA`` for a file whose quotes do not tell, ``FILE_NAME`` as ``check_names`` does.
+    """
+    if any(batch.option(name) for name in _QUOTING):
+        return [batch]
+    layout = Layout(
+        batch.option("sep") or batch.option("delimiter") or ",",
+        batch.option("encoding") or batch.option("charset") or "utf-8",
+        plain_lines=not (batch.option("comment") or batch.option("lineSep")),
+    )
+    found: dict[Quoting, list[File]] = {}
+    for file, path in zip(batch.files, batch.paths, strict=True):
+        if file.size:
+            found.setdefault(file_quoting(path, layout), []).append(file)
+    kinds = []
+    for kind, files in found.items():
+        kinds.append(replace(batch, files=files, options={**kind.reader_options, **batch.options}))
+        kinds[-1].check_names()
+    return kinds
+
+
+def _infer_at_once(spark: Any, batch: Batch) -> Any:
+    """Return the rows as Spark infers them, but for columns whose texts it would change."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    reader = batch.reader(spark).options(**{"inferSchema": "true", **batch.options})
+    rows = reader.load(batch.escaped_paths)
+    folders = {name.lower() for name in batch.partitions}
+    columns = StructType([field for field in rows.schema if field.name.lower() not in folders])
+    texts = StructType([StructField(field.name, StringType()) for field in columns])
+    kept = columns_to_keep_as_texts(batch.reader(spark).schema(texts).load(batch.escaped_paths), columns)
+    if not kept or batch.option("singleVariantColumn"):
+        return rows
+    fields = [StructField(field.name, StringType()) if field.name in kept else field for field in columns]
+    return batch.reader(spark).schema(StructType(fields)).load(batch.escaped_paths)
 
 
 def _by_position(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Groups:
@@ -76,6 +124,9 @@ def _load(spark: Any, groups: Groups, known: Mapping[str, Any]) -> Any:
     parts = []
     for batch, columns in groups:
         wanted = StructType([known[name.lower()] for name in columns])
+        if instants_as_texts(wanted) != wanted and not batch.option("timestampFormat"):
+            texts = batch.reader(spark).schema(instants_as_texts(wanted)).load(batch.escaped_paths)
+            check_instants(texts, wanted)
         parts.append(with_missing(batch.reader(spark).schema(wanted).load(batch.escaped_paths), known))
     return union_by_name(parts)
 
@@ -101,36 +152,44 @@ def _inferred(spark: Any, batch: Batch, groups: Groups) -> dict[str, Any]:
         options = {k: v for k, v in batch.options.items() if k.lower() not in _LAYOUT}
         types = inferred_schema(spark.read.options(**{**options, "inferSchema": "true"}), "csv", lines)
         if len(types):  # without a line, Spark infers nothing, and texts stay
-            columns = [StructField(c.name, t.dataType) for c, t in zip(columns, types, strict=True)]
+            typed = [StructField(c.name, t.dataType) for c, t in zip(columns, types, strict=True)]
+            kept = columns_to_keep_as_texts(rows, typed)
+            columns = [text if text.name in kept else found for text, found in zip(columns, typed, strict=True)]
     return {**texts, **{c.name.lower(): c for c in columns}, **known}
 
 
-def _groups(spark: Any, batch: Batch) -> tuple[Groups, int]:
+def _groups(spark: Any, kinds: Sequence[Batch]) -> tuple[Groups, int]:
     """Return the files by the columns of their headers, and how many headers there are; empty files are left out.
 
-    Two headers may name the same columns, as with and without quotes. Spark reads one file of each header.
+    Two headers may name the same columns, as with and without quotes. Spark reads one file of each header, and files
+    of each of ``kinds`` by themselves.
     """
-    by_header: dict[bytes | str, list[File]] = {}
-    for file, path in zip(batch.files, batch.paths, strict=True):
-        if file.size:
-            by_header.setdefault(_header_line(path, batch) or file.name, []).append(file)
-    reader = batch.reader(spark).option("inferSchema", "false")
-    found: dict[tuple[str, ...], list[File]] = {}
-    for files in by_header.values():
-        columns = tuple(reader.load(replace(batch, files=files[:1]).escaped_paths).columns)
-        if columns:
-            found.setdefault(columns, []).extend(files)
-    return [(replace(batch, files=files), columns) for columns, files in found.items()], len(by_header)
+    groups: list[tuple[Batch, Sequence[str]]] = []
+    headers = 0
+    for batch in kinds:
+        by_header: dict[bytes | str, list[File]] = {}
+        for file, path in zip(batch.files, batch.paths, strict=True):
+            if file.size:
+                by_header.setdefault(_header_line(path, batch) or file.name, []).append(file)
+        reader = batch.reader(spark).option("inferSchema", "false")
+        found: dict[tuple[str, ...], list[File]] = {}
+        for files in by_header.values():
+            columns = tuple(reader.load(replace(batch, files=files[:1]).escaped_paths).columns)
+            if columns:
+                found.setdefault(columns, []).extend(files)
+        groups += [(replace(batch, files=files), columns) for columns, files in found.items()]
+        headers += len(by_header)
+    return groups, headers
 
 
 def _header_line(path: str, batch: Batch) -> bytes | None:
     """Return the first line of a file if that is its header and all of it; else None, and Spark is asked."""
-    ending = path.rpartition(".")[2]
+    ending = file_compression(path)
     encoding = batch.option("encoding") or batch.option("charset")
     if ending in _SPARKS_OWN or batch.option("lineSep") or encoding.lower() not in _ONE_BYTE:
         return None
     try:
-        with pa.input_stream(path, compression=_CODECS.get(ending)) as file:
+        with pa.input_stream(path, compression=CODECS.get(ending)) as file:
             start = file.read(_LONGEST)
     except (OSError, pa.ArrowException):  # Spark says what is wrong with it
         return None

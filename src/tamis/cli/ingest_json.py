@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tamis.cli.ingest_batch import Batch, inferred_schema, union_by_name, unknown_column
+from tamis.cli.ingest_checks import check_instants, check_json_lines, instants_as_texts
 from tamis.core.types.identifiers import backquote
 from tamis.errors import SchemaMismatch
 from tamis.spark.jvm_bridge.python_sessions import python_session
@@ -29,10 +30,12 @@ def first_json(spark: Any, batch: Batch) -> Any:
     """
     from pyspark.sql.types import StructType
 
+    check_json_lines(spark, batch)
     found = _inferred(spark, batch)
     list(_spelled_keys(found, found, ()))  # refuses two spellings
-    columns = [field for field in found if field.name.lower() not in _partitions(batch)]
-    return batch.reader(spark).schema(StructType(columns)).load(batch.escaped_paths)
+    columns = StructType([field for field in found if field.name.lower() not in _partitions(batch)])
+    _check_instants(spark, batch, columns)
+    return batch.reader(spark).schema(columns).load(batch.escaped_paths)
 
 
 def load_json(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
@@ -41,6 +44,7 @@ def load_json(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
     Raises ``SchemaMismatch``: ``UNKNOWN_COLUMN`` for a key that the table lacks, ``AMBIGUOUS_COLUMN`` for one
     that a file spells in two ways.
     """
+    check_json_lines(spark, batch)
     groups = _groups(spark, batch, known)
     return union_by_name([_load(spark, part, known, names) for part, names in groups])
 
@@ -51,6 +55,7 @@ def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) 
 
     table = StructType(list(known.values()))
     spelled = _with_spellings(table, names, ())
+    _check_instants(spark, batch, spelled)
     rows = batch.reader(spark).schema(spelled).load(batch.escaped_paths)
     # a cast between structs goes by position: it renames the fields
     return rows.select(
@@ -59,6 +64,11 @@ def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) 
             for there, here in zip(spelled, table, strict=True)
         )
     )
+
+
+def _check_instants(spark: Any, batch: Batch, columns: Any) -> None:
+    if not batch.option("timestampFormat"):
+        check_instants(batch.reader(spark).schema(instants_as_texts(columns)).load(batch.escaped_paths), columns)
 
 
 def _groups(spark: Any, batch: Batch, known: Mapping[str, Any]) -> list[tuple[Batch, Spellings]]:

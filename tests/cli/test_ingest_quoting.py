@@ -1,0 +1,101 @@
+"""How the quotes of a CSV file are found out."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.cli import ingest_quoting
+from tamis.cli.ingest_quoting import PLAIN, Layout, Quoting, file_quoting
+from tamis.errors import InvalidInput
+
+DOUBLED, BACKSLASH = Quoting('"', multiline=False), Quoting("\\", multiline=False)
+
+
+def quoting_of(folder: Path, text: str, layout: Layout | None = None, encoding: str = "utf-8") -> Quoting:
+    path = folder / "x.csv"
+    path.write_bytes(text.encode(encoding))
+    return file_quoting(str(path), layout or Layout())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b\n1,2\n", PLAIN),
+        ("", PLAIN),
+        ('a,b\n1,"say ""hi"""\n', DOUBLED),
+        ('a,b\r\n"x","y"\r\n', DOUBLED),
+        ('a,b\n"",""\n1,', DOUBLED),
+        ('a\n"C:\\dir\\"\n', DOUBLED),
+        ('a,b\n1,5" disk\n', DOUBLED),
+        ('a,b\n1,"say \\"hi\\""\n', BACKSLASH),
+        ('id,addr\nA1,"12 Main\nSpringfield, IL"\n', Quoting('"', multiline=True)),
+        ('a,b\n1,5" disk\n2,"x\ny"\n', Quoting('"', multiline=True)),
+        ('a,b\n"x\\"y\nz",2\n', Quoting("\\", multiline=True)),
+    ],
+)
+def test_the_whole_file_says_how_it_is_quoted(tmp_path: Path, text: str, expected: Quoting) -> None:
+    assert quoting_of(tmp_path, text) == expected
+    assert quoting_of(tmp_path, text.replace(",", "||"), Layout("||")) == expected
+    assert quoting_of(tmp_path, text.replace(",", "\t"), Layout(r"\t")) == expected
+    assert quoting_of(tmp_path, text, Layout(encoding="utf-16"), "utf-16") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a,b\n"C:\\\\","x"\n',
+        'a,b\n1,"abc\n2,def\n',
+        'a,b\n1,"abc"d\n2,x\n',
+    ],
+)
+def test_quotes_that_do_not_tell_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        quoting_of(tmp_path, text)
+    assert raised.value.code == "BAD_DATA"
+
+
+def test_lines_that_are_not_plain_are_not_looked_through(tmp_path: Path) -> None:
+    layout = Layout(plain_lines=False)
+    assert quoting_of(tmp_path, "a,b\n1,2\n", layout) == PLAIN
+    with pytest.raises(InvalidInput, match="not looked through"):
+        quoting_of(tmp_path, 'a,b\n1,"2"\n', layout)
+
+
+def test_a_packed_file_is_unpacked_whatever_the_case_of_its_ending(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.GZ"
+    path.write_bytes(gzip.compress(b'a\n"x\\"y"\n'))
+    assert file_quoting(str(path), Layout()) == BACKSLASH
+
+
+def test_what_only_hadoop_unpacks_may_have_line_ends_in_values(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(b"not packed")
+    assert file_quoting(str(path), Layout()) == Quoting('"', multiline=True)
+
+
+TEXTS = st.lists(st.lists(st.text('ab" \\\n\r,', max_size=4), min_size=2, max_size=2), min_size=1, max_size=6)
+
+
+@given(TEXTS, st.sampled_from([1, 2, 5, 1 << 24]))
+def test_files_of_python_are_doubled(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], piece: int
+) -> None:
+    """Whatever the pieces in which a file is read; backslashes before quotes may make it unclear."""
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest_quoting, "_PIECE", piece)
+        try:
+            found = quoting_of(tmp_path_factory.mktemp("csv"), out.getvalue())
+        except InvalidInput:
+            assert '\\"' in out.getvalue()
+            return
+    assert found.escape == '"'
+    assert found.multiline or not any("\n" in text or "\r" in text for row in rows for text in row)

@@ -1,0 +1,162 @@
+"""Texts of CSV and JSON files that Spark's readers alone would change, move to another day, or leave out."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.inboxes import inbox_of, rows_by
+
+import tamis
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def paris(spark: Any) -> Iterator[Any]:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
+    yield spark
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_quotes_of_each_file_are_read_as_it_writes_them(spark: Any, run: Run, tmp_path: Path) -> None:
+    texts = {
+        "a.csv": 'id,text\n1,"say ""hi"""\n2,"5"" disk"\n3,"C:\\dir\\"\n',
+        "b.csv": 'id,text\n4,"say \\"hi\\", she said"\n',
+        "c.csv": 'id,text\n5,"12 Main St\nSpringfield, IL"\n',
+        "d.csv": 'id,text\n6,5" disk\n',
+    }
+    expected = ['say "hi"', '5" disk', "C:\\dir\\", 'say "hi", she said', "12 Main St\nSpringfield, IL", '5" disk']
+    for at, names in enumerate([list(texts), ["a.csv"]]):  # the first files of a table, and later ones
+        inbox = inbox_of(tmp_path, {name: texts[name] for name in names}, f"inbox{at}")
+        done = run("ingest", tmp_path / f"t{at}", inbox)
+        assert done.code == 0, done.err
+        for name in texts.keys() - set(names):
+            (inbox / name).write_text(texts[name])
+        done = run("ingest", tmp_path / f"t{at}", inbox)
+        assert done.code == 0, done.err
+        assert rows_by(tmp_path / f"t{at}", "id") == [{"id": i, "text": t} for i, t in enumerate(expected, 1)]
+
+
+def test_line_ends_in_values_without_a_header(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox = inbox_of(tmp_path, {"a.csv": '1,"x\ny"\n', "b.csv": '2,"say \\"hi\\""\n'})
+    done = run("ingest", tmp_path / "t", inbox, "--read-option=header=false")
+    assert done.code == 0, done.err
+    assert rows_by(tmp_path / "t", "_c0") == [{"_c0": 1, "_c1": "x\ny"}, {"_c0": 2, "_c1": 'say "hi"'}]
+
+
+def test_quotes_that_do_not_tell_are_refused(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox = inbox_of(tmp_path, {"a.csv": 'id,text\n1,"abc\n2,def\n'})
+    done = run("ingest", tmp_path / "t", inbox)
+    assert (done.code, "BAD_DATA" in done.err) == (1, True)
+    done = run("ingest", tmp_path / "t", inbox, "--read-option=escape=\\")
+    assert done.code == 0, done.err
+
+
+def test_texts_that_a_number_or_an_instant_would_change_stay_texts(spark: Any, run: Run, tmp_path: Path) -> None:
+    rows = "id,zip,seat,at,price,when,day\n1,00712,12D,08:15:00,1.50,2026-01-05 10:00:00,2026-01-05\n"
+    expected = {
+        "zip": "00712",
+        "seat": "12D",
+        "at": "08:15:00",
+        "price": 1.5,
+        "when": datetime(2026, 1, 5, 10, tzinfo=UTC),
+        "day": date(2026, 1, 5),
+    }
+    more = {"b.csv": "seat,id,zip,at,price,when,day\n14F,2,1,9:30,2,2026-01-06T10:00:00+01:00,2026-01-06\n"}
+    for at, files in enumerate([{"a.csv": rows}, {"a.csv": rows, **more}]):  # of one header, and of several
+        done = run("ingest", tmp_path / f"t{at}", inbox_of(tmp_path, files, f"inbox{at}"))
+        assert done.code == 0, done.err
+        assert rows_by(tmp_path / f"t{at}", "id")[0] == {"id": 1, **expected}
+
+
+def test_times_without_a_zone_are_utc(paris: Any, run: Run, tmp_path: Path) -> None:
+    table, expected = tmp_path / "t", datetime(2026, 1, 5, 10, tzinfo=UTC)
+    inbox = inbox_of(tmp_path, {"a.csv": "id,at\n1,2026-01-05 10:00:00\n"})
+    assert run("ingest", table, inbox).code == 0
+    (inbox / "b.csv").write_text("id,at\n2,2026-01-05T10:00:00\n")
+    assert run("ingest", table, inbox).code == 0
+    (inbox / "c.json").write_text(
+        '{"id": 3, "at": "2026-01-05 10:00:00"}\n{"id": 4, "at": "2026-01-05T11:00:00+01:00"}\n'
+    )
+    assert run("ingest", table, inbox, "--format=json").code == 0
+    (inbox / "d.csv").write_text("id,at\n5,2026-01-05 11:00:00\n")
+    assert run("ingest", table, inbox, "--format=csv", "--read-option=timeZone=Europe/Paris").code == 0
+    assert [row["at"] for row in rows_by(table, "id")] == [expected] * 5
+
+
+REFUSED = [
+    ("x.csv", "id,day,at,s\n2,2026-01-06 23:30:00,,\n"),
+    ("x.csv", "id,day,at,s\n2,2026-01-06 garbage,,\n"),
+    ("x.csv", "id,day,at,s\n2,,08:15:00,\n"),
+    ("x.csv", "id,day,at,s\n2,,T8:15,\n"),
+    ("x.json", '{"id": 2, "day": "2026-01-06 23:30:00"}\n'),
+    ("x.json", '{"id": 2, "at": "08:15:00"}\n'),
+    ("x.json", '{"id": 2, "at": 1767600000000}\n'),
+    ("x.json", '{"id": 2, "more": {"at": ["2026-01-05", "08:15"]}}\n'),
+    ("x.json", '{"id": 2, "more": {"by": {"k": "08:15"}}}\n'),
+    ("x.json", '{"id": 2}{"id": 3}\n'),
+    ("x.json", '{"id": 2} trailing garbage\n'),
+    ("x.json", '{"id": 2}, {"id": 3}\n'),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), REFUSED)
+def test_what_spark_would_change_or_leave_out_is_refused(
+    spark: Any, run: Run, tmp_path: Path, name: str, text: str
+) -> None:
+    table = tamis.create(
+        tmp_path / "t",
+        "id BIGINT, day DATE, at TIMESTAMP, s STRING, more STRUCT<at: ARRAY<TIMESTAMP>, by: MAP<STRING, TIMESTAMP>>",
+    )
+    done = run("ingest", table.path, inbox_of(tmp_path, {name: text}))
+    assert done.code == 1, done.out
+    assert table.refresh().scan().count() == 0
+    assert "BAD_DATA" in done.err or "MALFORMED" in done.err or "FAILED_READ_FILE" in done.err, done.err
+
+
+def test_instants_at_any_depth_of_json_are_taken(spark: Any, run: Run, tmp_path: Path) -> None:
+    table = tamis.create(
+        tmp_path / "t", "id BIGINT, more STRUCT<at: ARRAY<TIMESTAMP>, by: MAP<STRING, TIMESTAMP>>, n STRUCT<x: INT>"
+    )
+    inbox = inbox_of(
+        tmp_path,
+        {
+            "a.json": '{"id": 1, "more": {"at": ["2026-01-05", null], "by": {"k": 1767600000}}}\n\n{"id": 2, "n": {"x": 1}}\n'
+        },
+    )
+    done = run("ingest", table.path, inbox)
+    assert done.code == 0, done.err
+    first, second = rows_by(tmp_path / "t", "id")
+    assert first["more"]["at"] == [datetime(2026, 1, 5, tzinfo=UTC), None]
+    assert first["more"]["by"] == [("k", datetime(2026, 1, 5, 8, tzinfo=UTC))]
+    assert second == {"id": 2, "more": None, "n": {"x": 1}}
+
+
+def test_records_of_several_lines_are_one_value(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox = inbox_of(tmp_path, {"a.json": '{\n"id": 1\n}\n', "b.json": '[{"id": 2},\n{"id": 3}]\n'})
+    done = run("ingest", tmp_path / "t", inbox, "--read-option=multiLine=true")
+    assert done.code == 0, done.err
+    assert rows_by(tmp_path / "t", "id") == [{"id": 1}, {"id": 2}, {"id": 3}]
+    (inbox / "c.json").write_text('{\n"id": 4\n}\n{\n"id": 5\n}\n')
+    done = run("ingest", tmp_path / "t", inbox, "--read-option=multiLine=true")
+    assert (done.code, "BAD_DATA" in done.err) == (1, True)
+
+
+def test_headers_of_packed_files_are_their_own(spark: Any, run: Run, tmp_path: Path) -> None:
+    """Written within one second, the files begin with the same bytes up to a line end."""
+    inbox = inbox_of(tmp_path, {})
+    for name, text in {"a": "first,last\nAda,Lovelace\n", "b": "last,first\nHopper,Grace\n"}.items():
+        (inbox / f"{name}.csv.GZ").write_bytes(gzip.compress(text.encode(), mtime=0x0A))
+    done = run("ingest", tmp_path / "t", inbox)
+    assert done.code == 0, done.err
+    assert rows_by(tmp_path / "t", "first") == [
+        {"first": "Ada", "last": "Lovelace"},
+        {"first": "Grace", "last": "Hopper"},
+    ]
