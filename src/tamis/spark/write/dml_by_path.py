@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge_of
 from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_session
+from tamis.spark.write.merge_pruning import run_with_held_source
 from tamis.storage.commit_log import Snapshot
 
 CATALOG = "tamis_held"
@@ -90,27 +91,43 @@ def merge(
             name="data",
             remedy="Use df.toArrow(), or a classic session.",
         )
-    view = f"tamis_source_{next(_numbers)}"
-    df.createTempView(view)
-    try:
-        if keys is not None:
-            _check_unique(df.sparkSession, view, keys)
+    if keys is None:
+        return _merge_rows(table, df, on, clauses, latest)
+
+    def upsert(rows: Any) -> Result:
+        _check_unique(rows, keys)
+        return _merge_rows(table, rows, on, clauses, latest)
+
+    return run_with_held_source(df, bridge_of(df.sparkSession), table.path, upsert)
+
+
+def _merge_rows(table: Any, rows: Any, on: str, clauses: Sequence[MergeClause], latest: Latest) -> Result:
+    with _temporary_view(rows) as view:
         return _run(
             table,
-            df.sparkSession,
+            rows.sparkSession,
             latest,
             lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {merge_clauses_sql(clauses)}",
         )
+
+
+@contextmanager
+def _temporary_view(rows: Any) -> Iterator[str]:
+    view = f"tamis_source_{next(_numbers)}"
+    rows.createTempView(view)
+    try:
+        yield view
     finally:
-        df.sparkSession.catalog.dropTempView(view)
+        rows.sparkSession.catalog.dropTempView(view)
 
 
-def _check_unique(spark: Any, view: str, keys: Mapping[str, str]) -> None:
+def _check_unique(rows: Any, keys: Mapping[str, str]) -> None:
     grouped = ", ".join(keys.values())
     present = " AND ".join(f"{key} IS NOT NULL" for key in keys.values())
-    sql = f"SELECT 1 FROM {view} AS source WHERE {present} GROUP BY {grouped} HAVING count(*) > 1 LIMIT 1"
-    if spark.sql(sql).collect():
-        raise duplicate_keys(keys)
+    with _temporary_view(rows) as view:
+        sql = f"SELECT 1 FROM {view} AS source WHERE {present} GROUP BY {grouped} HAVING count(*) > 1 LIMIT 1"
+        if rows.sparkSession.sql(sql).collect():
+            raise duplicate_keys(keys)
 
 
 def _run(table: Any, spark: Any, latest: Latest, statement: Callable[[str], str]) -> Result:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, is_supported, key_filter
 from tamis.errors import Conflict
+from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import known_nodes, translate_filters
 from tamis.spark.jvm_bridge.node_settings import zone_table
 from tamis.spark.jvm_bridge.spark_errors import text_with_causes
@@ -64,6 +65,28 @@ def collect_pruned(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T])
             source.release()
         table.bridge.helper("RowLevel").forgetAnswers(df._jdf, scan.java_key)
         scan.apply_join_keys(())
+
+
+def run_with_held_source(df: Any, bridge: Bridge, name: str, run: Callable[[Any], _T]) -> _T:
+    """Return ``run`` of the rows of ``df``, which are the same however often ``run`` reads them.
+
+    They are computed once, and again with another ``run`` if an executor is lost that held some, so ``run`` must not
+    have committed when it fails for want of them. Raises ``Conflict`` (``SOURCE_ROWS_LOST``) as ``collect_pruned``.
+    """
+    attempt = 0
+    while True:
+        attempt, source = attempt + 1, HeldSource()
+        try:
+            rows, source.rdd = bridge.helper("RowLevel").computedOnce(df._jdf)
+            return run(python_frame(rows))
+        except Exception as error:
+            named = isinstance(error, Conflict) and error.code == "SOURCE_ROWS_LOST"
+            if attempt == MOST_COMPUTATIONS or source.rdd is None or not (named or source.lost_by(error)):
+                if not named and _lost_rdds(error):
+                    raise _rows_lost(name) from error
+                raise
+        finally:
+            source.release()
 
 
 def prune_target(df: Any, table: Any, scan: Any, source: HeldSource) -> Any:

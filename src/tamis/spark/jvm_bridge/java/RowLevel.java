@@ -137,6 +137,16 @@ public final class RowLevel {
         };
     }
 
+    /**
+     * Returns rows that are computed once, in blocks on the executors, and the RDD of the blocks; the rows themselves
+     * and null if they are the same each time.
+     */
+    public Object[] computedOnce(org.apache.spark.sql.classic.Dataset rows) {
+        if (repeatable(rows.queryExecution().optimizedPlan())) return new Object[] {rows, null};
+        org.apache.spark.sql.classic.Dataset once = (org.apache.spark.sql.classic.Dataset) rows.localCheckpoint(true);
+        return new Object[] {once, ((LogicalRDD) once.queryExecution().analyzed()).rdd()};
+    }
+
     /** Makes the scan with this key answer anew, for it is about to be planned by other keys. */
     public void forgetAnswers(org.apache.spark.sql.classic.Dataset rows, String key) {
         forgetAnswers(rows.queryExecution().optimizedPlan(), key);
@@ -151,12 +161,13 @@ public final class RowLevel {
 
     /**
      * Whether a plan returns the same rows each time: projections, filters and unions over literal rows,
-     * ranges and scans of Tamis tables (each pinned to a version), without user code or subqueries.
+     * ranges, checkpoints and scans of Tamis tables (each pinned to a version), without user code or subqueries.
      */
     private static boolean repeatable(LogicalPlan plan) {
         Seq expressions = plan.expressions();
         for (int i = 0; i < expressions.size(); i++) if (userCode((Expression) expressions.apply(i))) return false;
         if (plan instanceof LocalRelation || plan instanceof Range || plan instanceof OneRowRelation) return true;
+        if (plan instanceof LogicalRDD) return ((LogicalRDD) plan).rdd().isCheckpointed();
         if (plan instanceof DataSourceV2ScanRelation) return Handler.keyOf(((DataSourceV2ScanRelation) plan).scan()) != null;
         if (!(plan instanceof Project || plan instanceof Filter || plan instanceof Union)) return false;
         Seq children = plan.children();
