@@ -177,6 +177,20 @@ def test_widened_columns_say_so(tmp_path: Path) -> None:
     assert actions(table.path, 0, "protocol")[0]["readerFeatures"] == ["typeWidening"]
 
 
+def test_columns_that_are_not_null_are_a_feature_of_delta(tmp_path: Path) -> None:
+    """Its own reader refuses a table with such a column and a list of features without it."""
+    table = tamis.create(tmp_path / "t", "id BIGINT NOT NULL, s STRING")
+    table.append(pa.table({"id": [1, 2], "s": ["a", "b"]}))
+    table.export("delta")
+    assert actions(table.path, 0, "protocol") == [{"minReaderVersion": 1, "minWriterVersion": 2}]
+    table.delete("id = 2")
+    table.export("delta")
+    (protocol,) = actions(table.path, 1, "protocol")
+    assert protocol["readerFeatures"] == ["deletionVectors"]
+    assert protocol["writerFeatures"] == ["deletionVectors", "invariants"]
+    assert delta_by_deltalake(table.path) == delta_by_polars(table.path) == expected(table)
+
+
 REFUSED = {
     "TIME": ("EXPORT_TYPE", "x TIME"),
     "INTERVAL": ("EXPORT_TYPE", "x INTERVAL DAY TO SECOND"),

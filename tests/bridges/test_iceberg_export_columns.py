@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.bridges.export.iceberg_schema import iceberg_default
+from tamis.core.types import INTEGER, STRING, Array, DataType, Field, Map, Struct
 from tamis.errors import InvalidInput
 from tests.bridges.exported_tables import expected, made
 from tests.bridges.foreign_readers import iceberg_by_pyiceberg, metadata_file, opened
@@ -51,6 +54,32 @@ def test_defaults_that_json_lacks_are_refused_until_they_are_rewritten(tmp_path:
     text = Path(metadata_file(table.path)).read_text()
     assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", text))
     assert iceberg_by_pyiceberg(table.path) == expected(table)
+
+
+NESTED = [
+    (Array(Field("element", INTEGER, id=2)), [1, 2]),
+    (Map(Field("key", STRING, False, id=2), Field("value", INTEGER, id=3)), [["a", 1]]),
+    (Struct((Field("a", INTEGER, id=2),)), {"2": 1}),
+]
+
+
+@pytest.mark.parametrize(("data_type", "default"), NESTED)
+def test_nested_defaults_are_none_of_icebergs(data_type: DataType, default: Any) -> None:
+    """PyIceberg and Iceberg's own library read no table with one."""
+    assert iceberg_default(Field("x", INTEGER, id=1, initial_default=7))
+    assert not iceberg_default(Field("x", data_type, id=1, initial_default=default))
+    assert iceberg_default(Field("x", data_type, id=1))
+
+
+def test_bounds_are_values_that_occur(tmp_path: Path) -> None:
+    """Iceberg's reader in Spark answers min and max by them; those of texts it knows to be cut."""
+    table = tamis.create(tmp_path / "t", "b BINARY, d DOUBLE, n BIGINT, s STRING, e DOUBLE")
+    row = {"b": [b"a" * 100, b"z" * 100], "d": [0.0, 5.0], "n": [0, 5], "s": ["a" * 100, "z" * 100], "e": [-1.0, -0.0]}
+    table.append(pa.table(row))
+    table.export("iceberg")
+    (task,) = opened(table.path).scan().plan_files()
+    assert task.file.lower_bounds.keys() == {3, 4, 5}
+    assert task.file.upper_bounds.keys() == {2, 3, 4}
 
 
 @pytest.mark.parametrize(

@@ -244,3 +244,16 @@ def test_an_older_hint_that_comes_late_does_not_stay(tmp_path: Path, monkeypatch
     table.export("iceberg")
     assert late == [1]
     assert iceberg_by_pyiceberg(table.path) == expected(table)
+
+
+def test_a_hint_that_comes_after_its_file_was_deleted_names_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path / "t")
+    monkeypatch.setattr(iceberg_metadata, "KEPT", 2)
+    for number in range(4):
+        table.append(rows(50 + number))
+        table.export("iceberg")
+    iceberg_metadata.write_hint(table.store, 1)
+    assert iceberg_metadata.read_hint(table.store) == 4
+    assert iceberg_by_pyiceberg(table.path) == expected(table)

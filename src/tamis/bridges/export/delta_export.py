@@ -168,11 +168,16 @@ def _features(protocol: dict[str, Any], added: pa.Table) -> list[str]:
 
 
 def _protocol(features: tuple[str, ...]) -> dict[str, Any]:
-    """Return the protocol that asks for as little as the features need."""
+    """Return the protocol that asks for as little as the features need.
+
+    Delta's own reader refuses a table with a column that is NOT NULL unless ``invariants`` is listed, which a writer of
+    version 2 has without a list.
+    """
     if not features:
         return {"minReaderVersion": 1, "minWriterVersion": 2}
     known = sorted(features, key=(MAPPING, VECTORS, WIDENING, LOCAL_TIMES).index)
-    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": known, "writerFeatures": known}
+    writers = [*known, "invariants"]
+    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": known, "writerFeatures": writers}
 
 
 _SCHEMA_ID, _BY_ID = "tamis.schema_id", "tamis.by_id"

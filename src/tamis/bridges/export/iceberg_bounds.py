@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.stats.statistics_decoding import Decoder
+from tamis.core.stats.statistics_decoding import Bounds, Decoder
 from tamis.core.types import (
     BOOLEAN,
     BYTE,
@@ -25,6 +25,7 @@ from tamis.core.types import (
     Decimal,
     Map,
     Schema,
+    String,
     Struct,
 )
 
@@ -42,16 +43,26 @@ def metrics_of(parts: pa.Table, schema: Schema) -> dict[str, list[Pairs]]:
             continue
         found["value_counts"].append((field.id, rows))
         found["null_value_counts"].append((field.id, decoder.count(field.id, "nulls").to_pylist()))
-        bounds = decoder.bounds(field.id, field.type)
-        hi = bounds.hi
+        lo, hi = _served_bounds(decoder.bounds(field.id, field.type), field.type)
         if field.type in (FLOAT, DOUBLE):
             nans = decoder.count(field.id, "nans")
             some = pc.less(nans, decoder.rows())
             found["nan_value_counts"].append((field.id, pc.if_else(some, nans, None).to_pylist()))
             hi = pc.if_else(pc.fill_null(pc.equal(nans, 0), False), hi, pa.scalar(None, hi.type))
-        found["lower_bounds"].append((field.id, serialize_values(bounds.lo, field.type)))
+        found["lower_bounds"].append((field.id, serialize_values(lo, field.type)))
         found["upper_bounds"].append((field.id, serialize_values(hi, field.type)))
     return {name: _by_part(columns, len(parts)) for name, columns in found.items()}
+
+
+def _served_bounds(bounds: Bounds, data_type: DataType) -> tuple[pa.Array, pa.Array]:
+    """Return the bounds that a reader may take for values that occur.
+
+    Iceberg's reader in Spark answers min and max by the bounds of all columns but texts, so others must be exact.
+    """
+    if isinstance(data_type, String):
+        return bounds.lo, bounds.hi
+    nothing = pa.scalar(None, bounds.lo.type)
+    return pc.if_else(bounds.lo_exact, bounds.lo, nothing), pc.if_else(bounds.hi_exact, bounds.hi, nothing)
 
 
 def serialize_values(values: pa.Array, data_type: DataType) -> list[bytes | None]:

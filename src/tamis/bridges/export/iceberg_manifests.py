@@ -78,7 +78,7 @@ def spans_of(snapshot: Snapshot, after: int = -1) -> list[Span]:
     out: list[Span] = []
     room = 0
     for version, parts in zip(*columns, strict=True):
-        if version <= after:
+        if version <= after or not parts:
             continue
         if parts > MOST_ENTRIES:
             out += [Span(version, version, block) for block in range(-(-parts // MOST_ENTRIES))]

@@ -126,12 +126,21 @@ def write_metadata(store: Store, number: int, metadata: dict[str, Any]) -> bool:
 def write_hint(store: Store, number: int) -> None:
     """Name the newest metadata file in the hint, by which many readers find it.
 
-    A late writer with an older number finds the next file and goes on to it: files are written before their hint.
+    A late writer with an older number finds the next file and goes on to it: files are written before their hint. If
+    it was so late that its own file is deleted, it finds the newest one in the folder.
     """
     store.put(HINT, str(number).encode())
-    while _exists(store, metadata_name(number + 1)):
-        number += 1
+    while _exists(store, metadata_name(number + 1)) or not _exists(store, metadata_name(number)):
+        newest = max(_metadata_numbers(store), default=number)
+        if newest == number:
+            return
+        number = newest
         store.put(HINT, str(number).encode())
+
+
+def _metadata_numbers(store: Store) -> list[int]:
+    found = (_FILE.fullmatch(entry.path) for entry in store.list_folder(FOLDER)[1])
+    return [int(match[1]) for match in found if match]
 
 
 def read_hint(store: Store) -> int | None:

@@ -61,16 +61,11 @@ def iceberg_widens(old: DataType, new: DataType) -> bool:
 
 
 def iceberg_default(field: Field) -> bool:
-    """Return whether Iceberg expresses the default of ``field``: JSON has no NaN, and its structs have none here."""
-
-    def fits(value: Any) -> bool:
-        if isinstance(value, float):
-            return math.isfinite(value)
-        if isinstance(value, list | tuple):
-            return all(fits(item) for item in value)
-        return not isinstance(value, dict)
-
-    return fits(initial_scalar(field).as_py())
+    """Return whether Iceberg expresses the default of ``field``: JSON has no NaN, and readers take no nested ones."""
+    value = initial_scalar(field).as_py()
+    if isinstance(field.type, Struct | Array | Map):
+        return value is None
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def check_names(schema: Schema) -> None:
@@ -143,15 +138,6 @@ def default_json(value: pa.Scalar, data_type: DataType) -> Any:
     """Return a value in Iceberg's JSON form of single values."""
     if not value.is_valid:
         return None
-    match data_type:
-        case Array(element):
-            return [default_json(item, element.type) for item in value.values]
-        case Map(key, item):
-            pairs = list(value.values)
-            return {
-                "keys": [default_json(pair["key"], key.type) for pair in pairs],
-                "values": [default_json(pair["value"], item.type) for pair in pairs],
-            }
     plain = value.as_py()
     if isinstance(plain, bytes):
         return plain.hex()
