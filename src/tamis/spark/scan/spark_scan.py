@@ -277,10 +277,10 @@ class Scan:
     def _search_top_rows(self) -> None:
         """Reduce a top-N scan to rows that may be in the top N, once: when it first runs, not for EXPLAIN."""
         if not self._top_rows_searched and self.pushed.order:
-            self.plan = reduce_to_top(
-                self.plan, width_share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema)
-            )
+            order = Schema(tuple(by.field for by in self.pushed.order))
+            self.plan = reduce_to_top(self.plan, width_share(order, self.source.schema))
             self.cut = self._cut(self.plan)
+            self.__dict__.pop("partitions", None)  # cut from the whole plan, they would lack the candidate rows
             self.register(self.java_key)
         self._top_rows_searched = True
 
