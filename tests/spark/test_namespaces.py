@@ -96,3 +96,13 @@ def test_no_namespace_below_a_table(lake: Any) -> None:
     for name in ("db.t", "db.t.inner", "db.t.inner.deep"):
         lake.refused(f"CREATE NAMESPACE lake.{name}", "TABLE_EXISTS")
     assert lake.rows("SELECT * FROM lake.db.t") == []
+
+
+def test_names_may_begin_with_an_underscore(lake: Any) -> None:
+    lake.sql("CREATE NAMESPACE lake._ns")
+    lake.sql("CREATE TABLE lake._ns._staging (a INT) USING tamis")
+    assert lake.rows("SHOW TABLES IN lake._ns") == [("_ns", "_staging", False)]
+    assert ("_ns",) in lake.rows(f"SHOW NAMESPACES IN {lake.name}")
+    lake.refused("DROP NAMESPACE lake._ns", "SCHEMA_NOT_EMPTY")
+    lake.sql("DROP NAMESPACE lake._ns CASCADE")
+    assert not (lake.folder / "_ns").exists()

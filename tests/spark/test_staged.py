@@ -129,3 +129,50 @@ def test_a_table_that_came_first_is_left_alone(lake: Any, monkeypatch: pytest.Mo
     table = tamis.open(lake.folder / "db" / "t")
     assert table.scan().to_arrow().to_pylist() == [{"y": 7}]
     assert {entry.path for entry in table.store.list("data")} == set(table.snapshot.parts(None)["path"].to_pylist())
+
+
+def of_source(lake: Any, how: str) -> None:
+    """Make ``db.made`` of the columns a and x of ``db.source``, where x has a default."""
+    rows, path = lake.spark.table(f"{lake.name}.db.source"), str(lake.folder / "db" / "made")
+    match how:
+        case "CTAS":
+            lake.sql("CREATE TABLE lake.db.made USING tamis AS SELECT a, x FROM lake.db.source")
+        case "RTAS":
+            lake.sql("CREATE TABLE lake.db.made (z INT) USING tamis")
+            lake.sql("CREATE OR REPLACE TABLE lake.db.made USING tamis AS SELECT * FROM lake.db.source")
+        case "writeTo":
+            rows.writeTo(f"{lake.name}.db.made").using("tamis").create()
+        case "saveAsTable":
+            rows.write.format("tamis").saveAsTable(f"{lake.name}.db.made")
+        case "save":
+            rows.write.format("tamis").save(path)
+        case "mergeSchema":
+            lake.sql("CREATE TABLE lake.db.made (a BIGINT) USING tamis")
+            rows.write.format("tamis").mode("append").option("mergeSchema", "true").save(path)
+        case "append":
+            tamis.create(path).append(rows)
+
+
+@pytest.mark.parametrize("how", ["CTAS", "RTAS", "writeTo", "saveAsTable", "save", "mergeSchema", "append"])
+@pytest.mark.push_cases(3)
+def test_rows_bring_no_default_of_the_table_that_they_were_in(lake: Any, how: str) -> None:
+    lake.sql("CREATE TABLE lake.db.source (a BIGINT, x INT DEFAULT 7) USING tamis")
+    lake.sql("INSERT INTO lake.db.source (a) VALUES (1)")
+    of_source(lake, how)
+    lake.sql("INSERT INTO lake.db.made (a) VALUES (2)")
+    assert sorted(lake.rows("SELECT a, x FROM lake.db.made")) == [(1, 7), (2, None)]
+
+
+@pytest.mark.parametrize("name", ["format", "Format", "tamis.format"])
+@pytest.mark.push_cases(2)
+def test_the_format_of_the_files_is_an_option_of_what_makes_a_table(lake: Any, name: str) -> None:
+    rows = lake.spark.range(3)
+    rows.write.format("tamis").option(name, "orc").saveAsTable(f"{lake.name}.db.saved")
+    rows.writeTo(f"{lake.name}.db.created").using("tamis").option(name, "orc").create()
+    lake.sql(f"CREATE TABLE lake.db.asked USING tamis OPTIONS ('{name}' = 'orc') AS SELECT 1 AS id")
+    lake.sql(f"CREATE TABLE lake.db.plain (id INT) USING tamis TBLPROPERTIES ('{name}' = 'orc')")
+    for table in ("saved", "created", "asked", "plain"):
+        assert tamis.open(lake.folder / "db" / table).snapshot.head.format == "orc"
+    with pytest.raises(Exception, match="UNKNOWN_FORMAT"):
+        rows.write.format("tamis").option(name, "nonsense").saveAsTable(f"{lake.name}.db.other")
+    assert lake.rows("SHOW TABLES IN lake.db LIKE 'other'") == []

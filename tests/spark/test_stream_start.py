@@ -171,17 +171,20 @@ def test_a_writer_means_the_columns_of_its_table(three: Lake, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("group", [False, True], ids=["", "job group"])
-@pytest.mark.parametrize("writers", ["one", "one for each frame"])
+@pytest.mark.parametrize("writers", ["one", "one for each frame", "one by a link"])
 def test_a_second_frame_of_one_batch_is_refused(three: Lake, tmp_path: Path, writers: str, group: bool) -> None:
     """Also when the query is started again, with the first frame in the table: the second would be lost for good."""
     copy = tamis.create(tmp_path / "copy", pa.schema([("id", pa.int32()), ("v", pa.int32())]))
     write = copy.stream_writer()
+    (tmp_path / "link").symlink_to(tmp_path / "copy")
+    opened = iter(("copy", "link") * 3)
 
     def both(df: Any, epoch: int) -> None:
         if group:
             three.spark.sparkContext.setJobGroup("load", "of every micro-batch")
         for where in ("id = 0", "id > 0"):
-            writer = write if writers == "one" else tamis.open(tmp_path / "copy").stream_writer()
+            path = next(opened) if writers == "one by a link" else "copy"
+            writer = write if writers == "one" else tamis.open(tmp_path / path).stream_writer()
             writer(df.where(where), epoch)
 
     for _ in range(3):

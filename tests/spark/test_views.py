@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from tests.spark.capabilities import needs_state_options, needs_views
 from tests.spark.conftest import Lake
@@ -157,3 +159,22 @@ def test_a_view_has_no_change_feed(filled: Lake) -> None:
     read = filled.spark.read.option("readChangeFeed", "true").option("startingVersion", 1)
     with pytest.raises(PySparkException, match="is a view: views have no change feed"):
         read.table(f"{filled.name}.db.v").collect()
+
+
+def test_table_changes_in_a_view_are_of_the_session_that_made_it(filled: Lake) -> None:
+    """Its names, and its times: Spark keeps both for the rest of the text."""
+    filled.sql("CREATE NAMESPACE lake.other")
+    filled.sql("CREATE TABLE lake.other.t (id BIGINT, day DATE) USING tamis")
+    created = tamis.open(filled.folder / "db" / "t").snapshot.head.created_micros
+    past = (datetime.fromtimestamp(created / 1e6, UTC) - timedelta(hours=1)).strftime("%Y-%m-%d %H:%M:%S")
+    session = filled.spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.sql(f"USE {filled.name}.db")
+    session.sql("CREATE VIEW changed AS SELECT id FROM table_changes('t', 0)")
+    session.sql(f"CREATE VIEW lately AS SELECT id FROM table_changes('t', '{past}')")
+    later = filled.spark.newSession()
+    later.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    later.sql(f"USE {filled.name}.other")
+    assert later.sql("SELECT id FROM table_changes('t', 0)").count() == 0
+    for view in ("changed", "lately"):
+        assert later.sql(f"SELECT id FROM {filled.name}.db.{view}").count() == 60

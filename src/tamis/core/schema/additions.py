@@ -67,14 +67,18 @@ def _inside(current: DataType, data: DataType, path: Path) -> Iterator[tuple[Pat
             yield from _inside(old.type, new.type, (*path, "value"))
 
 
-def nullable_columns(schema: Schema) -> Schema:
-    """Return a schema that was inferred from data without its NOT NULL, which says nothing of the next data."""
+def columns_of_data(schema: Schema) -> Schema:
+    """Return a schema that was inferred from data without NOT NULL and defaults, which say nothing of the next data.
+
+    A DataFrame's columns have the defaults of the tables that it reads.
+    """
     return replace(schema, fields=tuple(_nullable(f) for f in schema.fields))
 
 
 def _nullable(f: Field) -> Field:
-    """Make everything in the field nullable except map keys, because the next batch may lack it."""
+    """Make everything in the field nullable except map keys, because the next batch may lack it, without defaults."""
     inner = tuple(
         replace(_nullable(c), nullable=not (isinstance(f.type, Map) and c.name == "key")) for c in f.type.children
     )
-    return replace(f, nullable=True, type=with_children(f.type, inner) if inner else f.type)
+    plain = replace(f, nullable=True, write_default=None)
+    return replace(plain, type=with_children(f.type, inner)) if inner else plain

@@ -100,7 +100,7 @@ def inherited_definition(asked: Definition, source: Head, given: Mapping[str, st
     fields = tuple(
         replace(known[f.name], id=f.id, type=f.type, comment=f.comment) if f.name in known else f for f in asked.schema
     )
-    chosen = asked.format if given.get(FORMAT) or given.get("format") else source.format
+    chosen = asked.format if _given_format(given) else source.format
     return replace(
         asked,
         schema=replace(asked.schema, fields=fields),
@@ -139,8 +139,8 @@ def user_properties(given: Mapping[str, str]) -> dict[str, str]:
     return check_properties(kept)
 
 
-def check_create_options(given: Mapping[str, str]) -> None:
-    """Check the options of a write that creates or replaces a table.
+def check_create_options(given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options of a write that creates or replaces a table, by their names in lower case.
 
     Raises ``InvalidInput``, also for ``overwriteSchema=false``, because the columns are replaced.
     """
@@ -152,6 +152,7 @@ def check_create_options(given: Mapping[str, str]) -> None:
             name="overwriteSchema",
             remedy="Keep them by INSERT OVERWRITE, or df.writeTo(table).overwrite(condition).",
         )
+    return found
 
 
 def data_format(given: Mapping[str, str]) -> str:
@@ -159,9 +160,19 @@ def data_format(given: Mapping[str, str]) -> str:
 
     Raises ``InvalidInput`` (``UNKNOWN_FORMAT``).
     """
-    chosen = given.get(FORMAT) or given.get("format") or "parquet"
+    chosen = _given_format(given) or "parquet"
     format_named(chosen)
     return chosen
+
+
+def is_format_option(name: str) -> bool:
+    """Whether an option or a property says the format of the data files; their names have no case."""
+    return name.lower() in {FORMAT, "format"}
+
+
+def _given_format(given: Mapping[str, str]) -> str | None:
+    chosen = sorted((name.lower(), value) for name, value in given.items() if is_format_option(name) and value)
+    return chosen[-1][1] if chosen else None  # the longer name before the other
 
 
 def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from tamis.core.expr import Expr
-from tamis.core.schema.additions import nullable_columns
+from tamis.core.schema.additions import columns_of_data
 from tamis.core.types import Schema
 from tamis.engine.operations import Result
 from tamis.errors import TamisError
@@ -76,7 +76,7 @@ class LoadedTable(Indexed):
         head = (
             snapshot.head
             if snapshot.head.schema
-            else with_columns(snapshot.head, checked_columns(nullable_columns(from_spark(df._jdf.schema().json()))))
+            else with_columns(snapshot.head, checked_columns(columns_of_data(from_spark(df._jdf.schema().json()))))
         )
         return cls(bridge, store, snapshot, (store.url,), head=head)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tamis.core.expr import Expr, conjuncts_of
-from tamis.core.schema.additions import nullable_columns
+from tamis.core.schema.additions import columns_of_data
 from tamis.engine.operations.rows.append import create_with_parts
 from tamis.engine.operations.schema.constraint_definitions import repeat_request
 from tamis.engine.scan import Options
@@ -114,7 +114,7 @@ class PathWrite:
         commit_replacement(table.store, table.snapshot, head, self._rows(table.store, head))
 
     def _definition(self, properties: Mapping[str, str], comment: str | None, format_: str) -> Definition:
-        schema = nullable_columns(from_spark(self._df._jdf.schema().json()))
+        schema = columns_of_data(from_spark(self._df._jdf.schema().json()))
         return Definition(schema, self._cluster_by, dict(properties), comment, format_)
 
     def _rows(self, store: Store, head: Head) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tamis.engine.operations.result import Result, written_counts
@@ -10,7 +11,7 @@ from tamis.engine.operations.rows.append import create_with_parts, discard_parts
 from tamis.engine.part_writer.identity_values import identity_of
 from tamis.engine.scan import Options
 from tamis.errors import TamisError
-from tamis.spark.catalog.create_table import check_create_options
+from tamis.spark.catalog.create_table import check_create_options, is_format_option
 from tamis.spark.catalog.loaded_table import _CATALOG, INTERFACES, LoadedTable
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -19,7 +20,9 @@ from tamis.spark.write import spark_write as write
 from tamis.spark.write.insert import Insert, V1Write, WriteBuilder
 from tamis.spark.write.own_reads import check_own_reads
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot, commit
+from tamis.storage.files.formats import check_format
 from tamis.storage.object_store import Store
+from tamis.table.table_definition import FORMAT
 from tamis.world import new_id
 
 Hook = Callable[[], None]
@@ -77,8 +80,9 @@ class StagedTable(SparkTable):
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
         options = self.bridge.dict(info.options().asCaseSensitiveMap())
-        check_create_options(options)
-        return StagedWrite(self, options).java()
+        chosen = check_create_options(options).get(FORMAT)
+        self.head = _head_of_rows(self.head, chosen or self.head.format)
+        return StagedWrite(self, {k: v for k, v in options.items() if not is_format_option(k)}).java()
 
     def commitStagedChanges(self) -> None:  # noqa: N802  # Spark's name
         written, self.manifests = self.manifests, []  # Spark aborts also where the commit may have landed
@@ -100,6 +104,17 @@ class StagedTable(SparkTable):
         discard_parts(self.store, self.manifests)
         if self.replaces is None:
             self._abort()
+
+
+def _head_of_rows(head: Head, data_format: str) -> Head:
+    """Return the head of a table made of a query's rows, without the defaults of the tables that the query reads.
+
+    Raises ``InvalidInput`` (``UNKNOWN_FORMAT``, or as ``check_format``).
+    """
+    assert head.schema is not None
+    check_format(data_format, head.schema)
+    fields = tuple(replace(field, write_default=None) for field in head.schema.fields)
+    return replace(head, schemas=(*head.schemas[:-1], replace(head.schema, fields=fields)), format=data_format)
 
 
 class StagedWrite(WriteBuilder):

@@ -51,7 +51,7 @@ class Warehouse:
         """The names of the tables (or views, or namespaces, by ``kind``) directly in a namespace."""
         for path in self.root.list_folder(relative_path(names))[0]:
             name = path.rstrip("/").rpartition("/")[2]
-            if not name.startswith((".", "_")) and self._kind(path.rstrip("/")) == kind:
+            if can_exist((name,)) and self._kind(path.rstrip("/")) == kind:
                 yield name
 
     def create_namespace(self, names: Names, properties: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
-from tamis.core.schema.additions import nullable_columns
+from tamis.core.schema.additions import columns_of_data
 from tamis.engine.operations.rows.append import new_rows, write_rows
 from tamis.engine.part_writer.arrow_casts import match_fields
 from tamis.engine.scan import Options
@@ -50,7 +50,7 @@ class WriteTarget:
                     name=name,
                     remedy="Leave it out, or select and filter the DataFrame.",
                 )
-        columns = nullable_columns(from_spark(struct_json))
+        columns = columns_of_data(from_spark(struct_json))
         try:
             snapshot = load(
                 options.store(), None if options.read_version is None else parse_version(options.read_version)

@@ -42,7 +42,8 @@ class TableChanges:
             raise _bad(f"{NAME}({', '.join(map(repr, given))}) does not name a Tamis table and a first version.")
         catalog, inside = found
         store, _ = catalog.open(inside)
-        zone = self._bridge.active_session().conf.get("spark.sql.session.timeZone")
+        # in a view, the settings of the session that made it, as for the texts beside it
+        zone = str(self._bridge.static("org.apache.spark.sql.internal.SQLConf", "get")().sessionLocalTimeZone())
         asked = read_options(_options(given[1:]), {Use.FEED}, by_path=False)
         feed = change_feed(self._bridge, store, asked, zone)
         none = self._bridge.scala_object("scala.None")

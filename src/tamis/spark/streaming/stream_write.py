@@ -39,7 +39,8 @@ class StreamWriter:
         and repeats the batch when it is started again.
         """
         query = self._query or query_of(df)
-        if _is_second(df, (self._table.store.url, query), epoch):
+        key = self._table.store.location.resolved_url, query
+        if _is_second(df, key, epoch):
             raise InvalidInput(
                 f"Micro-batch {epoch} was written already: the table takes one DataFrame of each.",
                 code="EPOCH_TWICE",
@@ -53,7 +54,7 @@ class StreamWriter:
 
         stream = StreamEpoch(query, epoch, running_batch_millis(bridge_of(df.sparkSession), epoch))
         self.last = append_epoch(self._table.store, stream, appended)
-        _remember(df, (self._table.store.url, query), epoch)
+        _remember(df, key, epoch)
 
     def __repr__(self) -> str:
         return f"StreamWriter({self._table.store.url!r}, query={self._query!r})"
