@@ -217,7 +217,7 @@ def _replaced(call: Call, args: list[Spec], ends: Ends) -> Ends:
 def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
     """Bound CONCAT by the parts before the first varying one and that part's prefix."""
     n = len(ends[0])
-    lo = hi = pa.array([""] * n, pa.string())
+    lo = hi = pa.repeat("", n)
     open_ = np.ones(n, bool)
     for number, a in enumerate(args):
         low, high = full_length(a.lo, n), full_length(a.hi, n)
@@ -279,7 +279,7 @@ def integer_text(call: Call, a: Spec) -> Spec:
     lo = choose_where(same, lo, extreme_text(lo, pa.array(down).cast(pa.string()), True))
     nines = pa.array(10 ** np.minimum(sizes - 1, 18) - 1).cast(pa.string())
     hi = choose_where(same, hi, extreme_text(hi, nines, False))
-    sign = choose_where(low < 0, pa.array(["-"] * n), pa.array([""] * n))
+    sign = choose_where(low < 0, pa.repeat("-", n), pa.repeat("", n))
     nothing = pa.nulls(n, pa.string())
     lo, hi = (choose_where(bounded, pc.binary_join_element_wise(sign, x, ""), nothing) for x in (lo, hi))
     return _within(out, lo, hi, isinstance(a.lo, pa.Scalar) and isinstance(a.hi, pa.Scalar))

@@ -88,7 +88,7 @@ def _pattern(call_: Call) -> str:
 def _rendered(days: Numbers, clock: Numbers, pattern: str) -> Datum:
     """Format local times, whole columns at a time."""
     parts = [
-        pa.array([text] * len(days)) if not kind else _field(days, clock, text, kind)
+        pa.repeat(text, len(days)) if not kind else _field(days, clock, text, kind)
         for text, kind in pattern_tokens(pattern) or ()
     ]
     return pc.binary_join_element_wise(*parts, "")
