@@ -15,7 +15,7 @@ from tamis.cli import ingest_quoting
 from tamis.cli.ingest_quoting import PLAIN, Layout, Quoting, file_quoting
 from tamis.errors import InvalidInput
 
-DOUBLED, BACKSLASH = Quoting('"', multiline=False), Quoting("\\", multiline=False)
+DOUBLED, BACKSLASH = Quoting('"'), Quoting("\\")
 
 
 def quoting_of(folder: Path, text: str, layout: Layout | None = None, encoding: str = "utf-8") -> Quoting:
@@ -35,9 +35,13 @@ def quoting_of(folder: Path, text: str, layout: Layout | None = None, encoding: 
         ('a\n"C:\\dir\\"\n', DOUBLED),
         ('a,b\n1,5" disk\n', DOUBLED),
         ('a,b\n1,"say \\"hi\\""\n', BACKSLASH),
-        ('id,addr\nA1,"12 Main\nSpringfield, IL"\n', Quoting('"', multiline=True)),
-        ('a,b\n1,5" disk\n2,"x\ny"\n', Quoting('"', multiline=True)),
-        ('a,b\n"x\\"y\nz",2\n', Quoting("\\", multiline=True)),
+        ('id,addr\nA1,"12 Main\nSpringfield, IL"\n', Quoting('"', "\n")),
+        ('a,b\n1,5" disk\n2,"x\ny"\n', Quoting('"', "\n")),
+        ('a,b\n"x\\"y\nz",2\n', Quoting("\\", "\n")),
+        ('id,"full\nname",t\r\n1,x,y\r\n', Quoting('"', "\r\n")),
+        ('id,t\r1,"x\ny"\r', Quoting('"', "\r")),
+        ('id,t\n1,5\\" disk\n2,"C:\\dir"\n', DOUBLED),
+        ('a,b\n"1" ,"x" \n', DOUBLED),
     ],
 )
 def test_the_whole_file_says_how_it_is_quoted(tmp_path: Path, text: str, expected: Quoting) -> None:
@@ -53,12 +57,19 @@ def test_the_whole_file_says_how_it_is_quoted(tmp_path: Path, text: str, expecte
         'a,b\n"C:\\\\","x"\n',
         'a,b\n1,"abc\n2,def\n',
         'a,b\n1,"abc"d\n2,x\n',
+        'id,n,t\n1,"x\ny",y\r\n',
     ],
 )
 def test_quotes_that_do_not_tell_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         quoting_of(tmp_path, text)
     assert raised.value.code == "BAD_DATA"
+
+
+def test_texts_that_no_value_in_quotes_has_are_not_unclear(tmp_path: Path) -> None:
+    assert quoting_of(tmp_path, 'id\tj\n1\t{"a":"x\\"y"}\n', Layout("\t")) == DOUBLED
+    blanks = 'id,t\n1, "5\\" disk"\n'
+    assert quoting_of(tmp_path, blanks, Layout(skips_blanks=True)) == BACKSLASH
 
 
 def test_lines_that_are_not_plain_are_not_looked_through(tmp_path: Path) -> None:
@@ -74,10 +85,10 @@ def test_a_packed_file_is_unpacked_whatever_the_case_of_its_ending(tmp_path: Pat
     assert file_quoting(str(path), Layout()) == BACKSLASH
 
 
-def test_what_only_hadoop_unpacks_may_have_line_ends_in_values(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_left_to_spark(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.gz"
     path.write_bytes(b"not packed")
-    assert file_quoting(str(path), Layout()) == Quoting('"', multiline=True)
+    assert file_quoting(str(path), Layout()) == PLAIN
 
 
 TEXTS = st.lists(st.lists(st.text('ab" \\\n\r,', max_size=4), min_size=2, max_size=2), min_size=1, max_size=6)
@@ -98,4 +109,4 @@ def test_files_of_python_are_doubled(
             assert '\\"' in out.getvalue()
             return
     assert found.escape == '"'
-    assert found.multiline or not any("\n" in text or "\r" in text for row in rows for text in row)
+    assert found.line_end == "\r\n" or not any("\n" in text or "\r" in text for row in rows for text in row)

@@ -16,11 +16,9 @@ from tamis.errors import InvalidInput, SchemaMismatch
 if TYPE_CHECKING:
     from tamis.table import Table
 
-_STRICT = {"mode": "FAILFAST", "dateFormat": "yyyy-MM-dd", "enableDateTimeParsingFallback": "false"}
-"""Without a format, Spark reads a day from the beginning of any text."""
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
-    "csv": {"header": "true", **_STRICT},
-    "json": _STRICT,
+    "csv": {"header": "true", "mode": "FAILFAST"},
+    "json": {"mode": "FAILFAST"},
     "parquet": {"mergeSchema": "true"},
 }
 _PATTERN = re.compile(r"[*?{}\[\]\\]")
@@ -91,9 +89,16 @@ class Batch:
         """Return an option of the reader, or an empty text; their names have no case."""
         return next((v for k, v in self.options.items() if k.lower() == name.lower()), "")
 
+    def has_option(self, *names: str) -> bool:
+        """Whether one of these options is given, even as an empty text."""
+        return not {name.lower() for name in names}.isdisjoint(name.lower() for name in self.options)
+
+    def is_on(self, name: str) -> bool:
+        return self.option(name).lower() == "true"
+
     def check_names(self) -> None:
         """Raise ``InvalidInput`` (``FILE_NAME``) for a path that Hadoop or Spark cannot read under its own name."""
-        inferred = self.file_format != "parquet" and self.option("multiLine").lower() == "true"
+        inferred = self.file_format != "parquet" and self.is_on("multiLine")
         for file, path in zip(self.files, self.paths, strict=True):
             colon, pattern = ":" in path, _PATTERN.search(path)
             if ":" in Path(file.name).name:

@@ -9,53 +9,52 @@ from tamis.cli.ingest_batch import Batch
 from tamis.core.types.identifiers import backquote
 from tamis.errors import InvalidInput
 
-_TIME_OF_DAY = r"^\s*T?[0-9]{1,2}:"
-"""Spark makes an instant of the day on which it reads such a text."""
-_TOO_MANY_SECONDS = r"^\s*[+-]?[0-9]{12,}\s*$"
-"""Spark takes a number for seconds since 1970; those after the year 9999 are milliseconds or shorter."""
-_CHANGED_NUMBER = r"^\s*[+-]?0[0-9]|[0-9.][dDfF]\s*$"
-"""Numbers that do not keep their texts: ``007``, and ``12D``, which Java reads as a fraction."""
+_DAY = r"([0-9]{4}|[+-][0-9]{4,6})-[0-9]{1,2}-[0-9]{1,2}"
+_A_DAY = rf"^\s*{_DAY}\s*$"
+"""Spark also takes a year or a month, and what begins with a day."""
+_AN_INSTANT = rf"^\s*{_DAY}([ T].*)?$"
+"""Of a time without a day, Spark makes an instant of the day on which it reads it. It tests what follows a day."""
+_SECONDS = r"^[+-]?[0-9]{1,11}([.][0-9]*)?$"
+"""A number is seconds since 1970 in JSON; those after the year 9999 are milliseconds or shorter."""
+_CHANGED_NUMBER = r"^\s*[+-]?0[0-9]|^\s*[+]|[0-9.][dDfF]\s*$"
+"""Numbers that do not keep their texts: ``007``, ``+33``, and ``12D``, which Java reads as a fraction."""
 
 
-def check_instants(texts: Any, wanted: Any) -> None:
-    """Raise ``InvalidInput`` (``BAD_DATA``) for a text without a day in a column or field of type TIMESTAMP.
+def check_times(spark: Any, batch: Batch, wanted: Any) -> None:
+    """Raise ``InvalidInput`` (``BAD_DATA``) for a text that is no day or instant in a column or field of such a type.
 
-    ``texts`` are rows with the columns of ``wanted``, but texts for instants, as ``instants_as_texts`` has them.
+    Types for whose texts an option says the format are left to Spark.
     """
-    tests = {name: _any_instant(texts[backquote(name)], kind) for name, kind in _with_instants(wanted).items()}
-    name = _first_that_holds(texts, tests)
-    if name is not None:
+    tested = {name: kind for name, kind in _fields(wanted) if _times_at(batch, kind)}
+    if not tested:
+        return
+    texts = batch.reader(spark).schema(_with_texts(batch, wanted)).load(batch.escaped_paths)
+    tests = {name: _any_wrong_time(batch, texts[backquote(name)], kind) for name, kind in tested.items()}
+    found = _first_that_holds(texts, tests)
+    if found is not None:
+        name, text = found
         raise InvalidInput(
-            f"The column {name} has a text or number that is no instant, as a time without a day, or milliseconds.",
+            f"The column {name} has a text that is no day or instant of its type, such as a time without a day: "
+            f"{text[:200]!r}",
             code="BAD_DATA",
             name=name,
-            remedy="Load such a column as STRING or BIGINT, and convert it in SQL.",
+            remedy="Correct the files, say the format by --read-option dateFormat=… or timestampFormat=…, or load the "
+            "column as STRING or BIGINT and convert it in SQL.",
         )
 
 
-def instants_as_texts(kind: Any) -> Any:
-    """Return a type with STRING for each TIMESTAMP at any depth; keys of maps stay as they are."""
-    from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
-
-    if isinstance(kind, ArrayType):
-        return ArrayType(instants_as_texts(kind.elementType))
-    if isinstance(kind, MapType):
-        return MapType(kind.keyType, instants_as_texts(kind.valueType))
-    if isinstance(kind, StructType):
-        return StructType([StructField(field.name, instants_as_texts(field.dataType)) for field in kind])
-    return StringType() if _is_instant(kind) else kind
-
-
-def columns_to_keep_as_texts(texts: Any, inferred: Any) -> set[str]:
-    """Return the columns whose texts an inferred type would change: times of day, ``007`` and ``12D``."""
+def columns_to_keep_as_texts(batch: Batch, texts: Any, inferred: Any) -> set[str]:
+    """Return the columns whose texts an inferred type would change: times of day, months, ``007`` and ``12D``."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import NumericType
 
     tests = {}
-    for field in inferred:
-        pattern = _TIME_OF_DAY if _is_instant(field.dataType) else _CHANGED_NUMBER
-        if _is_instant(field.dataType) or isinstance(field.dataType, NumericType):
-            tests[field.name] = texts[backquote(field.name)].rlike(pattern)
+    for name, kind in _fields(inferred):
+        value = texts[backquote(name)]
+        if _is_time(batch, kind):
+            tests[name] = _any_wrong_time(batch, value, kind)
+        elif isinstance(kind, NumericType):
+            tests[name] = value.rlike(_CHANGED_NUMBER)
     if not tests:
         return set()
     (found,) = texts.select(*(f.max(test) for test in tests.values())).collect()
@@ -76,9 +75,12 @@ def check_json_lines(spark: Any, batch: Batch) -> None:
     options = {**batch.reader_options, "wholetext": batch.option("multiLine") or "false"}
     options = {k: v for k, v in options.items() if k.lower() not in {"multiline", "encoding", "charset"}}
     lines = spark.read.format("text").options(**options).load(batch.escaped_paths).select("value")
-    line = f.trim(f.col("value"))
-    values = f.from_json(f.concat(f.lit("["), line, f.lit("]")), "ARRAY<STRING>", _parser_options(batch.options))
-    wrong = lines.where((line != "") & (f.coalesce(f.size(values), f.lit(0)) != 1)).limit(1).collect()
+    line = f.regexp_replace("value", "^[\ufeff\\s]+|\\s+$", "")
+    values = f.from_json(f.concat(f.lit("["), line, f.lit("\n]")), "ARRAY<STRING>", _parser_options(batch.options))
+    count = f.coalesce(f.size(values), f.lit(-1))
+    one = (count == 1) | ((count == 0) if batch.is_on("allowComments") else f.lit(False))
+    other_encoding = f.col("value").contains("\0")  # Spark finds UTF-16 and UTF-32 by itself
+    wrong = lines.where((line != "") & ~other_encoding & ~one).limit(1).collect()
     if wrong:
         raise InvalidInput(
             f"A line is not one JSON value: {wrong[0][0][:200]}",
@@ -89,44 +91,67 @@ def check_json_lines(spark: Any, batch: Batch) -> None:
 
 
 def _parser_options(given: Mapping[str, str]) -> dict[str, str]:
-    return {k: v for k, v in given.items() if k.lower().startswith("allow")} | {"mode": "PERMISSIVE"}
+    return {k: v for k, v in given.items() if k.lower().startswith(("allow", "max"))} | {"mode": "PERMISSIVE"}
 
 
-def _is_instant(kind: Any) -> bool:
-    from pyspark.sql.types import TimestampNTZType, TimestampType
-
-    return isinstance(kind, TimestampType | TimestampNTZType)
+def _fields(wanted: Any) -> list[tuple[str, Any]]:
+    return [(field.name, field.dataType) for field in wanted]
 
 
-def _with_instants(wanted: Any) -> dict[str, Any]:
-    """Return the fields that have an instant at any depth."""
-    return {field.name: field.dataType for field in wanted if _has_instant(field.dataType)}
+def _is_time(batch: Batch, kind: Any) -> bool:
+    """Whether a type is of days or instants whose texts have Spark's own format."""
+    from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
+
+    formats = {DateType: "dateFormat", TimestampType: "timestampFormat", TimestampNTZType: "timestampNTZFormat"}
+    return type(kind) in formats and not batch.has_option(formats[type(kind)])
 
 
-def _has_instant(kind: Any) -> bool:
+def _times_at(batch: Batch, kind: Any) -> bool:
+    """Whether a type has days or instants at any depth; keys of maps do not count."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(kind, ArrayType):
-        return _has_instant(kind.elementType)
+        return _times_at(batch, kind.elementType)
     if isinstance(kind, MapType):
-        return _has_instant(kind.valueType)
-    return any(_has_instant(field.dataType) for field in kind) if isinstance(kind, StructType) else _is_instant(kind)
+        return _times_at(batch, kind.valueType)
+    if isinstance(kind, StructType):
+        return any(_times_at(batch, inner) for _, inner in _fields(kind))
+    return _is_time(batch, kind)
 
 
-def _any_instant(value: Any, kind: Any) -> Any:
-    """Return a condition: whether an instant at any depth of ``value`` has a text that is none; NULL is false."""
-    from pyspark.sql import functions as f
-    from pyspark.sql.types import ArrayType, MapType, StructType
+def _with_texts(batch: Batch, kind: Any) -> Any:
+    """Return a type with STRING for each day and instant at any depth."""
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
     if isinstance(kind, ArrayType):
-        return f.coalesce(f.exists(value, lambda item: _any_instant(item, kind.elementType)), f.lit(False))
+        return ArrayType(_with_texts(batch, kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(kind.keyType, _with_texts(batch, kind.valueType))
+    if isinstance(kind, StructType):
+        return StructType([StructField(name, _with_texts(batch, inner)) for name, inner in _fields(kind)])
+    return StringType() if _is_time(batch, kind) else kind
+
+
+def _any_wrong_time(batch: Batch, value: Any, kind: Any) -> Any:
+    """Return a condition: whether a text at any depth of ``value`` is no day or instant; NULL is false."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import ArrayType, DateType, MapType, StructType
+
+    if isinstance(kind, ArrayType):
+        return f.coalesce(f.exists(value, lambda one: _any_wrong_time(batch, one, kind.elementType)), f.lit(False))
     if isinstance(kind, MapType):
         values = f.map_values(value)
-        return f.coalesce(f.exists(values, lambda item: _any_instant(item, kind.valueType)), f.lit(False))
+        return f.coalesce(f.exists(values, lambda one: _any_wrong_time(batch, one, kind.valueType)), f.lit(False))
     if isinstance(kind, StructType):
-        below = [_any_instant(value.getField(n), inner) for n, inner in _with_instants(kind).items()]
-        return _either(below)
-    return f.coalesce(value.rlike(_TIME_OF_DAY) | value.rlike(_TOO_MANY_SECONDS), f.lit(False))
+        return _either(
+            _any_wrong_time(batch, value.getField(name), inner)
+            for name, inner in _fields(kind)
+            if _times_at(batch, inner)
+        )
+    right = value.rlike(_A_DAY if isinstance(kind, DateType) else _AN_INSTANT)
+    if batch.file_format == "json" and not isinstance(kind, DateType):
+        right = right | value.rlike(_SECONDS)
+    return f.coalesce(~right, f.lit(False))
 
 
 def _either(tests: Iterable[Any]) -> Any:
@@ -138,11 +163,12 @@ def _either(tests: Iterable[Any]) -> Any:
     return found
 
 
-def _first_that_holds(rows: Any, tests: Mapping[str, Any]) -> str | None:
-    """Return the name of a condition that holds for some row."""
-    if not tests:
-        return None
-    found = rows.where(_either(tests.values())).select(*(test.alias(name) for name, test in tests.items())).limit(1)
-    for row in found.collect():
-        return next(name for name, held in zip(tests, row, strict=True) if held)
+def _first_that_holds(rows: Any, tests: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the name of a condition that holds for some row, and the text of the column of that name there."""
+    from pyspark.sql import functions as f
+
+    texts = (rows[backquote(name)].cast("string") for name in tests)
+    found = rows.where(_either(tests.values())).select(f.array(*tests.values()), f.array(*texts)).limit(1).collect()
+    for held, shown in found:
+        return next((name, text) for name, wrong, text in zip(tests, held, shown, strict=True) if wrong)
     return None

@@ -14,16 +14,23 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.cli.ingest_batch import Batch, check_known, inferred_schema, union_by_name, with_missing
-from tamis.cli.ingest_checks import check_instants, columns_to_keep_as_texts, instants_as_texts
-from tamis.cli.ingest_quoting import CODECS, Layout, Quoting, file_compression, file_quoting
+from tamis.cli.ingest_checks import check_times, columns_to_keep_as_texts
+from tamis.cli.ingest_quoting import (
+    CODECS,
+    HADOOPS_OWN,
+    PLAIN,
+    Layout,
+    Quoting,
+    file_compression,
+    file_quoting,
+    unclear_quotes,
+)
 from tamis.cli.source_folders import File
 from tamis.core.types.identifiers import backquote
 
 Groups = Sequence[tuple[Batch, Sequence[str]]]
 """The files of each header, with their columns, those of folders among them."""
 
-_SPARKS_OWN = {"lz4", "snappy", "deflate"}
-"""Endings of files that only Hadoop unpacks."""
 _LONGEST = 1 << 16
 _ONE_BYTE = {"", "utf-8", "utf8", "us-ascii", "iso-8859-1", "windows-1252"}
 """Encodings in which a byte of a line end is nothing else."""
@@ -33,14 +40,14 @@ _LAYOUT = {
     *("encoding", "charset", "header", "linesep", "multiline", "nullvalue", "emptyvalue", "enforceschema", "mode"),
 }
 """Options, in lower case, that say how a file holds its texts, and nothing about the types of these."""
-_QUOTING = ("quote", "escape", "charToEscapeQuoteEscaping", "unescapedQuoteHandling", "multiLine")
+_QUOTING = ("quote", "escape", "charToEscapeQuoteEscaping", "unescapedQuoteHandling")
 """Options by which Spark reads quotes as the caller says."""
 _EXACT = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
 
 
 def first_csv(spark: Any, batch: Batch) -> Any:
     """Return the rows of the first files of a table, with the columns of all headers, and types that Spark infers."""
-    kinds = _by_quoting(batch)
+    kinds = _by_quoting(spark, batch)
     groups, headers = _groups(spark, kinds) if _has_headers(batch) else ([], len(kinds))
     if headers < 2 and not (groups and batch.has_patterns):  # in several, Spark takes all but one for data
         return _infer_at_once(spark, kinds[0] if kinds else batch)
@@ -55,7 +62,7 @@ def load_csv(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
     """
     from pyspark.sql.types import StructType
 
-    kinds = _by_quoting(batch)
+    kinds = _by_quoting(spark, batch)
     if _has_headers(batch):
         groups, _ = _groups(spark, kinds)
     else:
@@ -65,21 +72,25 @@ def load_csv(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
     return _load(spark, groups, known) if groups else spark.createDataFrame([], StructType(list(known.values())))
 
 
-def _by_quoting(batch: Batch) -> list[Batch]:
+def _by_quoting(spark: Any, batch: Batch) -> list[Batch]:
     """Split the files by how their texts are quoted, unless an option says it for all; empty ones are left out.
 
     Raises ``InvalidInput``: ``BAD_DATA`` for a file whose quotes do not tell, ``FILE_NAME`` as ``check_names`` does.
     """
-    if any(batch.option(name) for name in _QUOTING):
+    if batch.has_option(*_QUOTING):
         return [batch]
     layout = Layout(
         batch.option("sep") or batch.option("delimiter") or ",",
         batch.option("encoding") or batch.option("charset") or "utf-8",
         plain_lines=not (batch.option("comment") or batch.option("lineSep")),
+        skips_blanks=batch.is_on("ignoreLeadingWhiteSpace"),
     )
     found: dict[Quoting, list[File]] = {}
     for file, path in zip(batch.files, batch.paths, strict=True):
-        if file.size:
+        if file_compression(path) in HADOOPS_OWN:
+            _check_without_quotes(spark, batch, file)
+            found.setdefault(PLAIN, []).append(file)
+        elif file.size:
             found.setdefault(file_quoting(path, layout), []).append(file)
     kinds = []
     for kind, files in found.items():
@@ -88,17 +99,26 @@ def _by_quoting(batch: Batch) -> list[Batch]:
     return kinds
 
 
+def _check_without_quotes(spark: Any, batch: Batch, file: File) -> None:
+    """Raise ``InvalidInput`` (``BAD_DATA``) for a file with quotes that Spark alone can unpack."""
+    (path,) = replace(batch, files=[file]).escaped_paths
+    if spark.read.text(path).where("value LIKE '%\"%'").limit(1).count():
+        raise unclear_quotes(path, f"are not looked through in a file of {file_compression(path)}")
+
+
 def _infer_at_once(spark: Any, batch: Batch) -> Any:
     """Return the rows as Spark infers them, but for columns whose texts it would change."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     reader = batch.reader(spark).options(**{"inferSchema": "true", **batch.options})
     rows = reader.load(batch.escaped_paths)
+    if batch.option("singleVariantColumn"):
+        return rows
     folders = {name.lower() for name in batch.partitions}
     columns = StructType([field for field in rows.schema if field.name.lower() not in folders])
     texts = StructType([StructField(field.name, StringType()) for field in columns])
-    kept = columns_to_keep_as_texts(batch.reader(spark).schema(texts).load(batch.escaped_paths), columns)
-    if not kept or batch.option("singleVariantColumn"):
+    kept = columns_to_keep_as_texts(batch, batch.reader(spark).schema(texts).load(batch.escaped_paths), columns)
+    if not kept:
         return rows
     fields = [StructField(field.name, StringType()) if field.name in kept else field for field in columns]
     return batch.reader(spark).schema(StructType(fields)).load(batch.escaped_paths)
@@ -124,9 +144,7 @@ def _load(spark: Any, groups: Groups, known: Mapping[str, Any]) -> Any:
     parts = []
     for batch, columns in groups:
         wanted = StructType([known[name.lower()] for name in columns])
-        if instants_as_texts(wanted) != wanted and not batch.option("timestampFormat"):
-            texts = batch.reader(spark).schema(instants_as_texts(wanted)).load(batch.escaped_paths)
-            check_instants(texts, wanted)
+        check_times(spark, batch, wanted)
         parts.append(with_missing(batch.reader(spark).schema(wanted).load(batch.escaped_paths), known))
     return union_by_name(parts)
 
@@ -153,7 +171,7 @@ def _inferred(spark: Any, batch: Batch, groups: Groups) -> dict[str, Any]:
         types = inferred_schema(spark.read.options(**{**options, "inferSchema": "true"}), "csv", lines)
         if len(types):  # without a line, Spark infers nothing, and texts stay
             typed = [StructField(c.name, t.dataType) for c, t in zip(columns, types, strict=True)]
-            kept = columns_to_keep_as_texts(rows, typed)
+            kept = columns_to_keep_as_texts(groups[0][0], rows, typed)
             columns = [text if text.name in kept else found for text, found in zip(columns, typed, strict=True)]
     return {**texts, **{c.name.lower(): c for c in columns}, **known}
 
@@ -186,7 +204,7 @@ def _header_line(path: str, batch: Batch) -> bytes | None:
     """Return the first line of a file if that is its header and all of it; else None, and Spark is asked."""
     ending = file_compression(path)
     encoding = batch.option("encoding") or batch.option("charset")
-    if ending in _SPARKS_OWN or batch.option("lineSep") or encoding.lower() not in _ONE_BYTE:
+    if ending in HADOOPS_OWN or batch.option("lineSep") or encoding.lower() not in _ONE_BYTE:
         return None
     try:
         with pa.input_stream(path, compression=CODECS.get(ending)) as file:
@@ -197,7 +215,7 @@ def _header_line(path: str, batch: Batch) -> bytes | None:
     comment = batch.option("comment").encode()
     if found is None or not found[1].strip(_BLANK) or (comment and found[1].startswith(comment)):
         return None
-    if batch.option("multiLine").lower() == "true":  # a header in quotes may go on
+    if batch.is_on("multiLine"):  # a header in quotes may go on
         quote = (batch.option("quote") or '"').encode()
         if quote in found[1] or found[2] == b"\r":
             return None

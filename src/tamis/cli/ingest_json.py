@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tamis.cli.ingest_batch import Batch, inferred_schema, union_by_name, unknown_column
-from tamis.cli.ingest_checks import check_instants, check_json_lines, instants_as_texts
+from tamis.cli.ingest_checks import check_json_lines, check_times
 from tamis.core.types.identifiers import backquote
 from tamis.errors import SchemaMismatch
 from tamis.spark.jvm_bridge.python_sessions import python_session
@@ -34,7 +34,7 @@ def first_json(spark: Any, batch: Batch) -> Any:
     found = _inferred(spark, batch)
     list(_spelled_keys(found, found, ()))  # refuses two spellings
     columns = StructType([field for field in found if field.name.lower() not in _partitions(batch)])
-    _check_instants(spark, batch, columns)
+    check_times(spark, batch, columns)
     return batch.reader(spark).schema(columns).load(batch.escaped_paths)
 
 
@@ -55,7 +55,7 @@ def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) 
 
     table = StructType(list(known.values()))
     spelled = _with_spellings(table, names, ())
-    _check_instants(spark, batch, spelled)
+    check_times(spark, batch, spelled)
     rows = batch.reader(spark).schema(spelled).load(batch.escaped_paths)
     # a cast between structs goes by position: it renames the fields
     return rows.select(
@@ -64,11 +64,6 @@ def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) 
             for there, here in zip(spelled, table, strict=True)
         )
     )
-
-
-def _check_instants(spark: Any, batch: Batch, columns: Any) -> None:
-    if not batch.option("timestampFormat"):
-        check_instants(batch.reader(spark).schema(instants_as_texts(columns)).load(batch.escaped_paths), columns)
 
 
 def _groups(spark: Any, batch: Batch, known: Mapping[str, Any]) -> list[tuple[Batch, Spellings]]:
