@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tamis.core.types import VARIANT, Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_field, to_arrow_type
-from tamis.core.types.blank_values import null_array, struct_array
+from tamis.core.types.blank_values import blank_array, null_array, struct_array
 from tamis.core.types.defaults import initial_scalar
 
 _UUID = 16
@@ -143,7 +143,18 @@ def _child(array: pa.StructArray, at: int | None, target: Field, names: Names) -
 
 
 def _struct(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Field]) -> pa.Array:
-    return struct_array(children, fields, len(array), array.is_null() if array.null_count else None)
+    """Return structs that are NULL where those of ``array`` are.
+
+    Required fields have blank values there: ORC and Vortex read NULL below a NULL, which Parquet's writer refuses.
+    """
+    if not array.null_count:
+        return struct_array(children, fields, len(array))
+    nulls = array.is_null()
+    filled = [
+        child if f.nullable or not child.null_count else pc.if_else(nulls, blank_array(f.type, len(child)), child)
+        for child, f in zip(children, fields, strict=True)
+    ]
+    return struct_array(filled, fields, len(array), nulls)
 
 
 def replace_values(array: pa.Array, data_type: pa.DataType, values: pa.Array) -> pa.Array:
