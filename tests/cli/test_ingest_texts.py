@@ -73,6 +73,13 @@ def test_what_only_spark_unpacks_is_read_if_it_has_no_quotes(spark: Any, run: Ru
     assert rows_by(table, "id")[0] == {"id": -1, "t": "y"}
 
 
+def test_an_empty_file_that_only_spark_unpacks_hides_no_other(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox = inbox_of(tmp_path, {"a.csv.deflate": "", "b.csv": 'id,t\n1,"say \\"hi\\""\n'})
+    done = run("ingest", tmp_path / "t", inbox)
+    assert done.code == 0, done.err
+    assert rows_by(tmp_path / "t", "id") == [{"id": 1, "t": 'say "hi"'}]
+
+
 def test_texts_that_a_number_or_an_instant_would_change_stay_texts(spark: Any, run: Run, tmp_path: Path) -> None:
     rows = "id,zip,seat,at,price,when,day,month\n1,00712,12D,08:15:00,1.50,2026-01-05 10:00:00,2026-01-05,2026-01\n"
     expected = {

@@ -87,10 +87,12 @@ def _by_quoting(spark: Any, batch: Batch) -> list[Batch]:
     )
     found: dict[Quoting, list[File]] = {}
     for file, path in zip(batch.files, batch.paths, strict=True):
+        if not file.size:
+            continue
         if file_compression(path) in HADOOPS_OWN:
             _check_without_quotes(spark, batch, file)
             found.setdefault(PLAIN, []).append(file)
-        elif file.size:
+        else:
             found.setdefault(file_quoting(path, layout), []).append(file)
     kinds = []
     for kind, files in found.items():
