@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tamis.core.types import VARIANT, Field, Schema, Struct
 from tamis.core.types.arrow import sortable_array
-from tamis.engine.part_writer.packed_sort import packed_order
+from tamis.engine.part_writer.packed_sort import integers_of, is_packable, packed_order
 from tamis.errors import InvalidInput
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
@@ -36,8 +36,12 @@ class ClusteringOrder:
         """Whether the rows of ``batch`` are already sorted."""
         if len(batch) < 2 or not self._paths:
             return True
+        keys = self._keys(batch)
+        if len(keys) == 1 and is_packable(keys[0].type):  # without NULLs, which would have a key of their own
+            values = integers_of(keys[0]).to_numpy()
+            return bool((values[1:] >= values[:-1]).all())
         tied: Any = None
-        for key in self._keys(batch):
+        for key in keys:
             before, after = key[:-1], key[1:]
             falls = pc.fill_null(pc.greater(before, after), False)
             if pc.any(falls if tied is None else pc.and_(falls, tied)).as_py():

@@ -19,7 +19,8 @@ from tamis.core.expr.evaluate import read_column
 from tamis.core.types import Field, Struct
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
-from tamis.engine.part_writer import WriteSpec, sorted_batches, write_parts
+from tamis.engine.part_writer import WriteSpec, write_parts
+from tamis.engine.part_writer.packed_rows import sorted_rows
 from tamis.engine.secondary_index.index_definition import schema_of
 from tamis.engine.secondary_index.index_segments import FOLDER
 from tamis.engine.secondary_index.indexed_paths import UNSURE, path_expression, path_values
@@ -172,7 +173,7 @@ class Build:
 
 def write_sorted_entries(entries: Iterator[pa.RecordBatch], spec: WriteSpec) -> list[pa.Table]:
     """Sort entries and write them as index parts, in bounded memory; return a manifest row per part."""
-    return list(write_parts(sorted_batches(entries, spec.schema, spec.cluster_by, SORT_MEMORY), spec))
+    return list(write_parts(sorted_rows(entries, spec.schema, spec.cluster_by, SORT_MEMORY), spec))
 
 
 def run_here(work: Work, done: Done | None = None) -> list[pa.Table]:
