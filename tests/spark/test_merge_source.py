@@ -15,6 +15,7 @@ from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.scan.spark_scan import Scan
+from tamis.spark.write import dml_by_path
 from tamis.storage.commit_log import load
 from tamis.storage.object_store import open_store
 
@@ -104,6 +105,44 @@ def test_the_rows_that_were_tested_for_duplicates_are_those_that_are_merged(
     assert made.rows("SELECT id FROM lake.db.t WHERE id >= 100 ORDER BY id") == [(500,), (501,)]
     assert len(list(folder.iterdir())) == 1
     assert len(made.spark.sparkContext._jsc.getPersistentRDDs()) <= held
+
+
+def test_a_table_that_changes_after_the_test_for_duplicates_doubles_no_key(
+    made: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each statement over a table of a catalog reads the newest version."""
+    made.sql("CREATE TABLE lake.db.staging AS SELECT 500L AS id, 1L AS v")
+    check_unique = dml_by_path._check_unique
+
+    def then_appended(*given: Any) -> None:
+        check_unique(*given)
+        tamis.open(made.folder / "db" / "staging").append(pa.table({"id": [500], "v": [2]}))
+
+    monkeypatch.setattr(dml_by_path, "_check_unique", then_appended)
+    tamis.open(made.folder / "db" / "t").upsert(made.sql("SELECT * FROM lake.db.staging"), on=["id"])
+    assert made.rows("SELECT id, v FROM lake.db.t WHERE id >= 100") == [(500, 1)]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_source_of_older_rows_of_the_table_itself_is_computed_again(
+    made: Lake, monkeypatch: pytest.MonkeyPatch, *, grouped: bool
+) -> None:
+    """Another commit lands between the computation and the MERGE: the new values depend on what it wrote."""
+    check_unique, checks = dml_by_path._check_unique, []
+    table = tamis.open(made.folder / "db" / "t")
+
+    def then_updated(*given: Any) -> None:
+        check_unique(*given)
+        checks.append(given)
+        if len(checks) == 1:
+            tamis.open(made.folder / "db" / "t").update({"v": "100"}, "id = 7")
+
+    monkeypatch.setattr(dml_by_path, "_check_unique", then_updated)
+    source = made.sql("SELECT * FROM lake.db.t").where("id = 7")
+    source = source.groupBy("id").agg({"v": "max"}).toDF("id", "v") if grouped else source
+    table.upsert(source.selectExpr("id", "v + 1 AS v"), on=["id"])
+    assert made.rows("SELECT v FROM lake.db.t WHERE id = 7") == [(101,)]
+    assert len(checks) == 2
 
 
 def test_files_that_are_replaced_meanwhile(made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,8 +222,8 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
     def upsert(self, data: Any, on: Sequence[str] | str, *, progress: operations.Progress | None = None) -> Result:
         """Update the rows whose key columns ``on`` match a row of ``data``, and insert its other rows.
 
-        Keys are compared as the table stores them: 1.5 is 1 in a column of whole numbers. A Spark DataFrame is
-        computed once more beforehand, to look for duplicate keys.
+        Keys are compared as the table stores them: 1.5 is 1 in a column of whole numbers. The rows of
+        a Spark DataFrame are computed once and kept on the executors meanwhile.
 
         Raises ``InvalidInput`` (``DUPLICATE_KEYS``).
         """

@@ -17,11 +17,8 @@ from tamis.core.stats.statistics_decoding import Bounds, Decoder
 from tamis.core.types import (
     BOOLEAN,
     BYTE,
-    DATE,
     DOUBLE,
     FLOAT,
-    INTEGER,
-    LONG,
     SHORT,
     Array,
     DataType,
@@ -60,10 +57,9 @@ def metrics_of(parts: pa.Table, schema: Schema) -> dict[str, list[Pairs]]:
 def _served_bounds(bounds: Bounds, data_type: DataType) -> tuple[pa.Array, pa.Array]:
     """Return the bounds that a reader may take for values that occur.
 
-    Iceberg's reader in Spark answers min and max by the bounds of all columns but texts, so others must be exact. Those
-    of adopted files are not known to be; of whole numbers, days and decimals, no writer rounds them.
+    Iceberg's reader in Spark answers min and max by the bounds of all columns but texts, so others must be exact.
     """
-    if isinstance(data_type, String | Decimal) or data_type in (BYTE, SHORT, INTEGER, LONG, DATE):
+    if isinstance(data_type, String):
         return bounds.lo, bounds.hi
     nothing = pa.scalar(None, bounds.lo.type)
     return pc.if_else(bounds.lo_exact, bounds.lo, nothing), pc.if_else(bounds.hi_exact, bounds.hi, nothing)

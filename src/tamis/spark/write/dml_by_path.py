@@ -17,14 +17,16 @@ from tamis.core.types.identifiers import backquote
 from tamis.engine.operations import MergeClause, Result, retry_conflicts
 from tamis.engine.operations.rows.merge import duplicate_keys
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
-from tamis.errors import InvalidInput
+from tamis.errors import Conflict, InvalidInput
 from tamis.spark.catalog.catalog import catalog_interfaces
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge_of
 from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_session
-from tamis.spark.write.merge_pruning import run_with_held_source
+from tamis.spark.write.merge_pruning import StaleSource, run_with_held_source
+from tamis.spark.write.own_reads import check_versions_read, find_versions_read
 from tamis.storage.commit_log import Snapshot
+from tamis.storage.object_store import Store
 
 CATALOG = "tamis_held"
 _WHEN = {MATCHED: "WHEN MATCHED", NOT_MATCHED: "WHEN NOT MATCHED", BY_SOURCE: "WHEN NOT MATCHED BY SOURCE"}
@@ -94,11 +96,28 @@ def merge(
     if keys is None:
         return _merge_rows(table, df, on, clauses, latest)
 
-    def upsert(rows: Any) -> Result:
-        _check_unique(rows, keys)
-        return _merge_rows(table, rows, on, clauses, latest)
+    bridge = bridge_of(df.sparkSession)
 
-    return run_with_held_source(df, bridge_of(df.sparkSession), table.path, upsert)
+    def versions_read(planned: Any) -> list[int]:
+        return find_versions_read(planned, bridge, table.store, latest())
+
+    def upsert(rows: Any, versions: list[int]) -> Result:
+        _check_unique(rows, keys)
+        return _merge_rows(table, rows, on, clauses, lambda: _not_newer(latest(), table.store, versions))
+
+    return run_with_held_source(df, bridge, table.path, versions_read, upsert)
+
+
+def _not_newer(snapshot: Snapshot, store: Store, versions: list[int]) -> Snapshot:
+    """Return ``snapshot`` if its rows are those of the table's ``versions`` that a source was computed from.
+
+    Raises ``StaleSource``. Rows that are held do not say what they are of, so Spark's plan cannot tell.
+    """
+    try:
+        check_versions_read(versions, store, snapshot)
+    except Conflict as error:
+        raise StaleSource(error) from error
+    return snapshot
 
 
 def _merge_rows(table: Any, rows: Any, on: str, clauses: Sequence[MergeClause], latest: Latest) -> Result:

@@ -26,6 +26,7 @@ MOST_COMPUTATIONS = 4
 """How often the source of a MERGE is computed before the statement fails because its rows were lost each time."""
 
 _T = TypeVar("_T")
+_N = TypeVar("_N")
 
 
 @dataclass(slots=True)
@@ -67,18 +68,34 @@ def collect_pruned(df: Any, table: Any, scan: Any, collect: Callable[[Any], _T])
         scan.apply_join_keys(())
 
 
-def run_with_held_source(df: Any, bridge: Bridge, name: str, run: Callable[[Any], _T]) -> _T:
+class StaleSource(Exception):
+    """Raised by the user of a held source whose rows are of an older version than the one to change."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        super().__init__(str(conflict))
+        self.conflict = conflict
+
+
+def run_with_held_source(
+    df: Any, bridge: Bridge, name: str, note: Callable[[Any], _N], run: Callable[[Any, _N], _T]
+) -> _T:
     """Return ``run`` of the rows of ``df``, which are the same however often ``run`` reads them.
 
-    They are computed once, and again with another ``run`` if an executor is lost that held some, so ``run`` must not
-    have committed when it fails for want of them. Raises ``Conflict`` (``SOURCE_ROWS_LOST``) as ``collect_pruned``.
+    They are computed once. They are computed again, with another ``run``, if an executor is lost that held some, or if
+    ``run`` raises ``StaleSource``; so it must not have committed when it fails for that. ``note`` is called before each
+    computation with the rows to compute, and ``run`` gets its result. Raises ``Conflict``: that of ``StaleSource``, or
+    ``SOURCE_ROWS_LOST`` as ``collect_pruned``.
     """
-    attempt = 0
+    attempt, helper = 0, bridge.helper("RowLevel")
     while True:
-        attempt, source = attempt + 1, HeldSource()
+        attempt, source, planned = attempt + 1, HeldSource(), helper.plannedAnew(df._jdf)
+        noted = note(python_frame(planned))
         try:
-            rows, source.rdd = bridge.helper("RowLevel").computedOnce(df._jdf)
-            return run(python_frame(rows))
+            rows, source.rdd = helper.computedOnce(planned)
+            return run(python_frame(rows), noted)
+        except StaleSource as error:
+            if attempt == MOST_COMPUTATIONS:
+                raise error.conflict from None
         except Exception as error:
             named = isinstance(error, Conflict) and error.code == "SOURCE_ROWS_LOST"
             if attempt == MOST_COMPUTATIONS or source.rdd is None or not (named or source.lost_by(error)):

@@ -69,7 +69,7 @@ def find_own_reads(df: Any, table: LoadedTable, options: Options) -> OwnReads | 
     if not tables and not frames:
         return None
     scans = own_scans(df, table.bridge, table.store, table.snapshot)[0]
-    _check_versions(_versions_of(tables, scans, frames), table.store, table.snapshot)
+    check_versions_read(_versions_of(tables, scans, frames), table.store, table.snapshot)
     conjuncts = scans[0].filters.conjuncts if len(scans) == 1 and len(tables) == 1 and not frames else ()
     return OwnReads(read_set(conjuncts, options), conjuncts or None)
 
@@ -80,9 +80,14 @@ def check_own_reads(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -
     Spark reads those that it has cached, and before 4.3 those that the table had when the DataFrame was made.
     DataFrames of embedded scans always read the version of their scan.
     """
+    check_versions_read(find_versions_read(df, bridge, store, snapshot), store, snapshot)
+
+
+def find_versions_read(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> list[int]:
+    """Return the versions of the table in ``store`` that ``df`` would read now; empty if it does not read it."""
     tables, frames = _own_tables(df, bridge, store, snapshot)
     scans = own_scans(df, bridge, store, snapshot)[0] if tables else []
-    _check_versions(_versions_of(tables, scans, frames), store, snapshot)
+    return _versions_of(tables, scans, frames)
 
 
 def read_beside(df: Any, table: LoadedTable, targets: Sequence[Scan]) -> ReadsBeside:
@@ -95,7 +100,7 @@ def read_beside(df: Any, table: LoadedTable, targets: Sequence[Scan]) -> ReadsBe
     found = [one for one in scans if one.java_key not in known]
     # A commit that lands while Spark analyzes a statement can be in the table of a subquery, and not in the target.
     read = _versions_of([], found, frames)
-    _check_versions(read, table.store, table.snapshot, max(read, default=0))
+    check_versions_read(read, table.store, table.snapshot, max(read, default=0))
     return ReadsBeside(found, bool(frames))
 
 
@@ -140,7 +145,7 @@ def _versions_of(tables: Sequence[LoadedTable], scans: Sequence[Scan], frames: S
     return of_tables + [one.source.snapshot.version for one in scans] + [one.version for one in frames]
 
 
-def _check_versions(read: Sequence[int], store: Store, snapshot: Snapshot, newest: int = 0) -> None:
+def check_versions_read(read: Sequence[int], store: Store, snapshot: Snapshot, newest: int = 0) -> None:
     """Raise ``Conflict`` if rows have changed between one of the versions ``read`` and ``snapshot``, or ``newest``."""
     oldest = min([*read, snapshot.version])
     last = max(snapshot.version, newest)

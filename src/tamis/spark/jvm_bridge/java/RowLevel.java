@@ -137,14 +137,32 @@ public final class RowLevel {
         };
     }
 
+    /** Returns the rows as a statement of its own would read them now: plans that were made before keep their versions. */
+    public org.apache.spark.sql.classic.Dataset plannedAnew(org.apache.spark.sql.classic.Dataset rows) {
+        return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), rows.queryExecution().analyzed());
+    }
+
     /**
      * Returns rows that are computed once, in blocks on the executors, and the RDD of the blocks; the rows themselves
      * and null if they are the same each time.
      */
     public Object[] computedOnce(org.apache.spark.sql.classic.Dataset rows) {
-        if (repeatable(rows.queryExecution().optimizedPlan())) return new Object[] {rows, null};
+        if (constant(rows.queryExecution().analyzed())) return new Object[] {rows, null};
         org.apache.spark.sql.classic.Dataset once = (org.apache.spark.sql.classic.Dataset) rows.localCheckpoint(true);
         return new Object[] {once, ((LogicalRDD) once.queryExecution().analyzed()).rdd()};
+    }
+
+    /**
+     * Whether each statement over an analyzed plan gets the same rows: literal rows, ranges and checkpoints, and columns
+     * of them. Statements plan on their own: each may pin another version of a table, and has its own current time.
+     */
+    private static boolean constant(LogicalPlan plan) {
+        if (plan instanceof LocalRelation || plan instanceof Range || plan instanceof OneRowRelation) return true;
+        if (plan instanceof LogicalRDD) return ((LogicalRDD) plan).rdd().isCheckpointed();
+        if (!(plan instanceof Project)) return false;
+        Seq expressions = plan.expressions();
+        for (int i = 0; i < expressions.size(); i++) if (!(expressions.apply(i) instanceof Attribute)) return false;
+        return constant((LogicalPlan) plan.children().apply(0));
     }
 
     /** Makes the scan with this key answer anew, for it is about to be planned by other keys. */
