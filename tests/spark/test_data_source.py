@@ -38,6 +38,13 @@ def sent(message: Any) -> Any:
     return loads(dumps(message))
 
 
+def rows_read(source: TamisDataSource) -> list[dict[str, Any]]:
+    """The rows as executors read them, to which Spark sends the reader before it asks for partitions."""
+    reader = sent(source.reader(source.schema()))
+    planned = source.reader(source.schema()).partitions()
+    return [row for partition in planned for batch in reader.read(partition) for row in batch.to_pylist()]
+
+
 def test_an_epoch_is_committed_once_by_a_writer_made_anew(source: TamisDataSource, tmp_path: Path) -> None:
     message = sent(source.streamWriter(STRUCT, False).write(iter([ROWS])))
     for _ in range(2):
@@ -161,7 +168,34 @@ def test_text_with_a_length_is_read_as_text(tmp_path: Path) -> None:
     )
     source = TamisDataSource({"path": str(tmp_path / "t")})
     assert source.schema().simpleString() == "struct<c:string,st:struct<v:string>>"
-    reader = sent(source.reader(source.schema()))
-    planned = source.reader(source.schema()).partitions()
-    rows = [row for partition in planned for batch in reader.read(partition) for row in batch.to_pylist()]
-    assert rows == [{"c": "a  ", "st": {"v": "b"}}]
+    assert rows_read(source) == [{"c": "a  ", "st": {"v": "b"}}]
+
+
+FOREIGN = {"Parquet files": "part-0.parquet", "a Delta table": "_delta_log/0.json"}
+
+
+@pytest.mark.parametrize("kind", ["stream", "batch", "overwrite"])
+@pytest.mark.parametrize("case", FOREIGN)
+def test_a_folder_of_other_data_is_refused_before_a_byte_is_written(tmp_path: Path, kind: str, case: str) -> None:
+    name, other, source = FOREIGN[case], tmp_path / "other", TamisDataSource({"path": str(tmp_path / "other")})
+    (other / name).parent.mkdir(parents=True)
+    (other / name).write_bytes(b"another's")
+    before = sorted(other.rglob("*"))
+    writer = source.streamWriter if kind == "stream" else source.writer
+    with pytest.raises(InvalidInput, match=case) as caught:
+        writer(STRUCT, kind == "overwrite")
+    assert (caught.value.code, sorted(other.rglob("*"))) == ("PATH_NOT_EMPTY", before)
+
+
+def test_a_store_that_can_hold_no_table_is_refused_before_tasks_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: a store that overwrites what should be written only if it is absent."""
+
+    def overwrites(*_: Any) -> bool:
+        return True
+
+    monkeypatch.setattr(Store, "remote", True)
+    monkeypatch.setattr(Store, "put_if_absent", overwrites)
+    with pytest.raises(StoreUnavailable, match="overwrites objects"):
+        TamisDataSource({"path": str(tmp_path / "new")}).writer(STRUCT, False)

@@ -18,6 +18,7 @@ from tamis.spark.connect.read_write_options import ReadWriteOptions, replaced_ta
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.storage.commit_log import Head, Operation, Snapshot, create, load
+from tamis.storage.commit_log.path_checks import check_free, check_store
 from tamis.storage.commit_log.version_points import parse_version
 from tamis.storage.object_store import Store, open_store
 from tamis.table.table_definition import new_head, with_columns
@@ -35,7 +36,8 @@ class WriteTarget:
     def of(options: ReadWriteOptions, struct_json: str) -> WriteTarget:
         """Load the table in the version that the rows were computed from, or define it by the DataFrame's columns.
 
-        Raises ``InvalidInput`` for options of reads, ``SchemaMismatch`` for columns that are not the table's.
+        Raises ``InvalidInput`` for options of reads, and where there is something else than a table;
+        ``SchemaMismatch`` for columns that are not the table's; ``StoreUnavailable`` if the store can hold no table.
         """
         for name, value in {
             "versionAsOf": options.version,
@@ -51,13 +53,14 @@ class WriteTarget:
                     remedy="Leave it out, or select and filter the DataFrame.",
                 )
         columns = columns_of_data(from_spark(struct_json))
+        store = options.store()
         try:
-            snapshot = load(
-                options.store(), None if options.read_version is None else parse_version(options.read_version)
-            )
+            snapshot = load(store, None if options.read_version is None else parse_version(options.read_version))
         except NotFound as error:
             if error.code != "TABLE_NOT_FOUND" or options.read_version is not None:
                 raise
+            check_free(store)  # before tasks write files there
+            check_store(store)
             return WriteTarget(options, with_columns(new_head(None, (), "parquet", {}), columns), None)
         head = snapshot.head if snapshot.head.schema else with_columns(snapshot.head, columns)
         assert head.schema is not None
