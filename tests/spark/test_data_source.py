@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ import pyarrow as pa
 import pytest
 from pyspark.cloudpickle import dumps, loads
 from pyspark.sql.types import LongType, StringType, StructField, StructType
+from tests.scan.planted_proofs import Production, planted, skip_all
 
 import tamis
-from tamis.errors import Conflict, InvalidInput, SchemaFenced, StoreUnavailable
+from tamis.engine.scan import funnel
+from tamis.errors import Conflict, CorruptData, InvalidInput, SchemaFenced, StoreUnavailable
 from tamis.spark.connect import TamisDataSource
 from tamis.storage.object_store import Store
+from tamis.world import use
 
 STRUCT = StructType([StructField("id", LongType()), StructField("s", StringType())])
 ROWS = pa.record_batch([pa.array([10, 11]), pa.array(["n", "m"])], ["id", "s"])
@@ -199,3 +203,24 @@ def test_a_store_that_can_hold_no_table_is_refused_before_tasks_write(
     monkeypatch.setattr(Store, "put_if_absent", overwrites)
     with pytest.raises(StoreUnavailable, match="overwrites objects"):
         TamisDataSource({"path": str(tmp_path / "new")}).writer(STRUCT, False)
+
+
+def test_a_wrong_proof_is_logged_where_the_task_runs(
+    source: TamisDataSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing carries it to the driver: a data source has no accumulator."""
+    tamis.open(tmp_path / "t").alter().set_properties({"tamis.audit.percent": "100"}).commit()
+    filtered = TamisDataSource({"path": str(tmp_path / "t"), "filter": "id = 1"})
+    rows = [{"id": 1, "s": "a"}]
+    with caplog.at_level(logging.ERROR, "tamis"):
+        assert rows_read(filtered) == rows
+        assert caplog.messages == []
+        planted(monkeypatch, funnel, skip_all)
+        with use(Production()):
+            assert rows_read(filtered) == rows
+        assert len(caplog.messages) == 1
+        assert "AUDIT" in caplog.messages[0]
+        assert "1 rows match" in caplog.messages[0]
+        with pytest.raises(CorruptData) as caught:
+            rows_read(filtered)
+    assert (caught.value.code, len(caplog.messages)) == ("AUDIT_FAILED", 1)

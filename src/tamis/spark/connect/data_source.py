@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from tamis.core.types.identifiers import split_list
 from tamis.engine.scan import Options, Scan
+from tamis.engine.scan.skip_audit import audit_is_strict
 from tamis.errors import InvalidInput
 from tamis.spark.connect.batch_writer import BatchWriter
 from tamis.spark.connect.read_write_options import ReadWriteOptions, replaced_table
@@ -116,7 +117,7 @@ class TableReader(DataSourceReader):  # type: ignore[misc]  # PySpark ships no t
         if self._planned is None:
             plan = _scan(self._options, self._snapshot).plan_read()
             tasks = [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in Cut(plan, _SIZES).tasks()]
-            self._planned = Read("connect", plan.spec, None), tasks
+            self._planned = Read("connect", plan.spec, None, strict=audit_is_strict()), tasks
         return self._planned
 
     def __getstate__(self) -> dict[str, Any]:

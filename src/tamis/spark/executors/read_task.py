@@ -19,7 +19,7 @@ from tamis.core.types.arrow import to_arrow_schema
 from tamis.core.types.bounded_batches import joined_batches
 from tamis.engine.part_reader import ReadCounters, ReadSpec, ScanScattering, read_part
 from tamis.engine.scan.partial_aggregates import Aggregation, aggregate_stream
-from tamis.engine.scan.skip_audit import Proof, audit_violation, read_audited
+from tamis.engine.scan.skip_audit import Proof, audit_violation, log_violation, read_audited
 from tamis.engine.secondary_index import SharedLookup, read_shared
 from tamis.sizes import SIZES
 from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, file_url, metadata_array, metadata_type
@@ -71,8 +71,9 @@ class Outcome:
 class Read:
     """The read function of one scan, pickled once for all its tasks.
 
-    ``accumulator`` takes ``{key: Outcome}``, or is None to count nothing. ``metadata``: fields of ``_metadata``
-    that rows come with, besides their positions. ``strict``: an audit violation fails the task.
+    ``accumulator`` takes ``{key: Outcome}``, or is None to count nothing, and to log audit violations where the task
+    runs. ``metadata``: fields of ``_metadata`` that rows come with, besides their positions. ``strict``: an audit
+    violation fails the task.
     """
 
     def __init__(
@@ -126,8 +127,11 @@ class Read:
 
         def found(part: str, problem: str) -> None:
             outcome.violations.append((part, problem))
+            error = audit_violation(spec.url, " AND ".join(short_sql(c) for c in spec.conjuncts), part, problem)
             if self.strict:
-                raise audit_violation(spec.url, " AND ".join(short_sql(c) for c in spec.conjuncts), part, problem)
+                raise error
+            if self.accumulator is None:  # nothing carries the outcome to the driver, which logs it otherwise
+                log_violation(error)
 
         for ref in task.refs:
             proof = task.proofs.get(ref.part_id)
