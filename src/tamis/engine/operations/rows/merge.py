@@ -1,8 +1,8 @@
 """Merge: update or delete matching target rows and insert, update or delete others by clauses, in one commit.
 
 Reads only parts that may hold one of the source's keys, and only the columns that a clause needs. Memory
-holds the source's keys and a group of rows of each side, whose bytes are bounded too; new rows are written to parts
-as they come.
+holds the source's keys, their hashes if they are many, and a group of rows of each side, whose bytes are bounded too;
+new rows are written to parts as they come.
 """
 
 from __future__ import annotations

@@ -11,11 +11,15 @@ import pyarrow as pa
 from tamis.core.expr import Expr, key_filter
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.float_values import with_one_zero
+from tamis.engine.operations.rows.key_lookup import KeyLookup
 from tamis.engine.operations.rows.merge_plan import MergePlan
 from tamis.engine.operations.rows.store_assignment import computed_values
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 Arrays = Mapping[int, pa.Array]
+
+LOOKUP_RATIO = 2
+"""Rows of the source, per row of a group, up to which all of them are joined: the cost stays linear in the group."""
 
 
 class SourceKeys:
@@ -31,6 +35,8 @@ class SourceKeys:
         self._names = names
         self.compared = pa.table([equality_bits(c) for c in columns], names=names)
         self._table = self.compared.append_column("s", pa.array(np.arange(source.num_rows, dtype=np.int64)))
+        self._first = True
+        self._lookup: KeyLookup | None = None
 
     def _of(self, batch: pa.RecordBatch) -> list[pa.Array]:
         arrays = {f.id: batch.column(at) for at, f in enumerate(self._plan.source)}
@@ -50,10 +56,25 @@ class SourceKeys:
             for target, _ in self._plan.keys
         ]
         table = pa.table(columns, names=self._names).append_column("t", pa.array(np.arange(length, dtype=np.int64)))
-        joined = table.join(self._table, keys=self._names, join_type="inner", use_threads=False)
+        source = self._candidates(table)
+        joined = table.join(source, keys=self._names, join_type="inner", use_threads=False)
         t, s = joined["t"].to_numpy(), joined["s"].to_numpy()
         order = np.lexsort((s, t))
         return t[order], s[order]
+
+    def _candidates(self, group: pa.Table) -> pa.Table:
+        """Return the source rows to join with ``group``: all, or those that a lookup finds.
+
+        Arrow's join makes a hash table of them, for each group anew. The lookup is made for the second group: for one
+        alone, it costs more than it spares.
+        """
+        if self._first or len(self._table) <= LOOKUP_RATIO * len(group):
+            self._first = False
+            return self._table
+        if self._lookup is None:
+            self._lookup = KeyLookup(self._table, self._names)
+        found = self._lookup.candidates(group.select(self._names))
+        return self._table.slice(0, 0) if found is None else pa.Table.from_batches([found])
 
 
 def equality_bits(values: pa.ChunkedArray) -> pa.ChunkedArray:
