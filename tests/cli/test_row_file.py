@@ -174,3 +174,58 @@ def test_quoted_line_ends_in_a_csv_that_is_read_in_pieces(run: Run, tmp_path: Pa
     assert [row["s"] for row in sorted(found, key=lambda row: row["id"])] == [
         f"{row}:{body}" for row in range(0, 18_000, 4567)
     ]
+
+
+LACKING = {
+    "lines": '{"id": 1, "kind": "x"}\n{"id": 2, "kind": null}\n{"id": 3}\n',
+    "two-in-a-line": '{"id": 1, "kind": "x"}\n{"id": 2, "kind": null}{"id": 3}',
+    "over-lines": '\ufeff{"id": 1,\n"kind": "x"}\n\n{"id":\n2, "kind":null} \r\n {"id": 3}\n\n',
+    "below": '{"id": 1, "kind": "x"}\n{"id": 2, "kind": null}\n{"id": 3, "tags": ["kind"]}\n',
+    "in-a-text": '{"id": 1, "kind": "x"}\n{"id": 2, "kind": null}\n{"id": 3, "text": "{\\"kind\\": 1}\\n{"}\n',
+    "empty": '{"id": 1, "kind": "x"}\n{"id": 2, "kind": null}\n{}',
+}
+KINDS = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("tags", pa.list_(pa.string())), ("text", pa.string())])
+
+
+@pytest.mark.parametrize("verb", ["upsert", "merge"])
+@pytest.mark.parametrize("text", LACKING.values(), ids=LACKING)
+def test_a_key_that_only_some_records_have_is_refused(run: Run, tmp_path: Path, text: str, verb: str) -> None:
+    """Else the others would set the column to NULL."""
+    table = tamis.create(tmp_path / "t", KINDS)
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    clauses = ["--on", "target.id = source.id", "--when", "NOT MATCHED THEN INSERT (id) VALUES (source.id)"]
+    done = run(verb, tmp_path / "t", tmp_path / "a.json", *(clauses if verb == "merge" else ["--on", "id"]))
+    assert done.code == 1
+    assert "[BAD_DATA] Record" in done.err
+    assert "has no key" in done.err
+    assert table.refresh().version == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": 1, "kind": null}\n{"kind": "x", "id": 2}\n',
+        '{"id": 1, "k\\u0069nd": null}\n{"id": 2, "kind": "x"}\n',
+        f'\ufeff{{"id": 1, "kind": null, "n": {"1" * 5_000}e-4999}}\n{{"id": 2, "kind": "x", "n": NaN}}\n',
+        '{"id": 1, "kind": null}{"id": 2,\n"kind": "x"}\n \n',
+        '\n\n{"id": 1, "kind": null}\r\n\r\n{"id": 2, "kind": "x"}' + "\n" * 200_000,
+    ],
+)
+def test_null_is_stored_where_every_record_says_it(run: Run, tmp_path: Path, text: str) -> None:
+    table = tamis.create(tmp_path / "t", KINDS.append(pa.field("n", pa.float64())))
+    table.append(pa.table({"id": [1], "kind": ["old"]}))
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    done = run("upsert", tmp_path / "t", tmp_path / "a.json", "--on", "id")
+    assert done.code == 0, done.err
+    found = tamis.open(tmp_path / "t").scan(None, ["id", "kind"]).to_arrow().to_pylist()
+    assert {row["id"]: row["kind"] for row in found} == {1: None, 2: "x"}
+
+
+def test_a_key_that_no_record_has_keeps_its_values(run: Run, tmp_path: Path) -> None:
+    table = tamis.create(tmp_path / "t", KINDS)
+    table.append(pa.table({"id": [1], "kind": ["old"], "text": ["old"]}))
+    (tmp_path / "a.json").write_text('{"id": 1, "kind": null}\n')
+    assert run("upsert", tmp_path / "t", tmp_path / "a.json", "--on", "id").code == 0
+    assert tamis.open(tmp_path / "t").scan().to_arrow().to_pylist() == [
+        {"id": 1, "kind": None, "tags": None, "text": "old"}
+    ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +27,11 @@ _NULL_RECORD = re.compile(
     re.DOTALL,
 )
 """Texts, so that what is in them is passed over, and records ``null``: the first, or one after the end of another."""
+_BETWEEN_LINES = re.compile(rb"(?<=})[ \t\r]*+\n\s*+(?={)")
+"""Between two records: within one, a comma or the end of a list stands between objects, and texts have no line end."""
+_NOT_SPACE = re.compile(r"\S")
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
+"""For keys: Python refuses to read integers of very many digits."""
 
 
 @contextmanager
@@ -111,18 +120,20 @@ def _named_in_file(schema: pa.Schema, names: list[str]) -> dict[str, pa.DataType
 def _json_rows(path: str, schema: pa.Schema) -> pa.RecordBatchReader:
     """Read the columns that are in the file; the others must keep their values.
 
-    Raises ``pa.ArrowInvalid``, also for texts that are not UTF-8 and for records that are no objects.
+    Raises ``pa.ArrowInvalid``, also for texts that are not UTF-8 and for records that are no objects; ``InvalidInput``
+    (``BAD_DATA``) for a record that lacks a key of others.
     """
-    from pyarrow import json
+    from pyarrow.json import ParseOptions, ReadOptions, read_json
 
     _check_no_null_records(path)
-    reading = json.ReadOptions(block_size=LONGEST_ROW)
-    found = json.read_json(path, read_options=reading).schema
+    reading = ReadOptions(block_size=LONGEST_ROW)
+    found = read_json(path, read_options=reading).schema
     types = _named_in_file(schema, found.names)
     others = {f.name: _with_texts(f.type) for f in found if f.name not in types}
     held = pa.schema({name: _type_to_read(kind) for name, kind in types.items()} | others)
-    table = json.read_json(path, read_options=reading, parse_options=json.ParseOptions(explicit_schema=held))
+    table = read_json(path, read_options=reading, parse_options=ParseOptions(explicit_schema=held))
     table.validate(full=True)
+    _check_same_keys(path, table)
     for name, kind in types.items():
         column = table.column(name)
         # Of another type are columns with fields that the table lacks: a cast would drop these.
@@ -172,14 +183,60 @@ def _has_bytes(values: pa.Array, kind: pa.DataType) -> bool:
 
 def _check_no_null_records(path: str) -> None:
     """Raise ``pa.ArrowInvalid`` for a record ``null``: pyarrow reads it as a row of NULLs, or ends the process."""
-    with pa.input_stream(path, compression="detect") as file:
-        data = file.read()
+    data = _content(path)
     if (
         b"null" in data
         and _MAYBE_NULL_RECORD.search(data)
         and any(found.lastgroup == "record" for found in _NULL_RECORD.finditer(data))
     ):
         raise pa.ArrowInvalid("a record is null, not an object")
+
+
+def _content(path: str) -> bytes:
+    with pa.input_stream(path, compression="detect") as file:
+        data: bytes = file.read()
+    return data
+
+
+def _check_same_keys(path: str, table: pa.Table) -> None:
+    """Raise ``InvalidInput`` (``BAD_DATA``) for a record without a key of others, for which pyarrow reads NULL.
+
+    A key that no record has keeps the table's values, so NULL must not replace them where one record lacks it.
+    """
+    nulls = [pc.is_null(column) for column in table.columns if column.null_count]
+    if not nulls:
+        return
+    rows = np.flatnonzero(reduce(pc.or_, nulls).to_numpy()).tolist()
+    for row, record in zip(rows, _objects(_content(path), table.num_rows, rows), strict=True):
+        if len(record) < table.num_columns:
+            key = next(name for name in table.column_names if name not in record)
+            raise InvalidInput(
+                f"Record {row + 1:,} of {path} has no key {key!r}, and others have it.",
+                code="BAD_DATA",
+                name=key,
+                remedy="Write it as null if the value is NULL. To keep the table's value, put records without it into "
+                "a file of their own.",
+            )
+
+
+def _objects(data: bytes, count: int, rows: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Yield some of the ``count`` records. Raises ``pa.ArrowInvalid`` if Python cannot read one."""
+    records = _BETWEEN_LINES.split(data.removeprefix(b"\xef\xbb\xbf"))
+    try:
+        if len(records) == count:
+            yield from (_DECODER.decode(records[row].decode()) for row in rows)
+        else:  # some lines have several
+            every = [found for text in records for found in _objects_in(text.decode())]
+            yield from (every[row] for row in rows)
+    except (ValueError, RecursionError) as error:
+        raise pa.ArrowInvalid(f"its keys cannot be read: {error}") from error
+
+
+def _objects_in(text: str) -> Iterator[dict[str, Any]]:
+    at = 0
+    while start := _NOT_SPACE.search(text, at):
+        found, at = _DECODER.raw_decode(text, start.start())
+        yield found
 
 
 def _from_base64(column: pa.ChunkedArray) -> pa.Array:
