@@ -53,3 +53,11 @@ def test_a_storage_option_is_not_printed() -> None:
     with pytest.raises(typer.BadParameter, match="KEY=VALUE") as caught:
         key_value_pairs(["secret_access_key:pl4nted"], "--storage-option")
     assert "pl4nted" not in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["--set", "--storage-option"])
+def test_a_key_given_twice_is_a_usage_error(option: str) -> None:
+    """Else the last one would count, in silence."""
+    with pytest.raises(typer.BadParameter, match="price is given more than once") as caught:
+        key_value_pairs(["price=pl4nted", " price =pl4nted"], option)
+    assert "pl4nted" not in str(caught.value)

@@ -59,7 +59,7 @@ Place = Annotated[str, typer.Argument(metavar="TABLE", help="The table's folder 
 
 
 def key_value_pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
-    """Parse ``KEY=VALUE`` texts to a mapping. Exits with a usage error naming an invalid one."""
+    """Parse ``KEY=VALUE`` texts to a mapping. Exits with a usage error naming an invalid one, or a key given twice."""
     found: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = text.partition("=")
@@ -67,6 +67,8 @@ def key_value_pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
             secret = option in {"--storage-option", "--source-option"}  # it may be a credential
             shown = "The text" if secret else repr(text)
             raise typer.BadParameter(f"{shown} is not KEY=VALUE.", param_hint=option)
+        if key.strip() in found:
+            raise typer.BadParameter(f"{key.strip()} is given more than once. Give it one value.", param_hint=option)
         found[key.strip()] = value
     return found
 
