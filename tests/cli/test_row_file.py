@@ -176,6 +176,18 @@ def test_quoted_line_ends_in_a_csv_that_is_read_in_pieces(run: Run, tmp_path: Pa
     ]
 
 
+@pytest.mark.parametrize("column", ["one", "document"])
+def test_cells_of_nested_columns_are_texts_in_csv(run: Run, tmp_path: Path, column: str) -> None:
+    """Else the code 007 would be the number 7."""
+    table = tamis.create(tmp_path / "t", "id INT, code STRING, one STRUCT<x: INT>, document VARIANT")
+    table.append(pa.table({"id": [1], "code": ["old"]}))
+    (tmp_path / "a.csv").write_text(f"id,{column}\n1,007\n")
+    clause = f"MATCHED THEN UPDATE SET code = source.{column}"
+    done = run("merge", tmp_path / "t", tmp_path / "a.csv", "--on", "target.id = source.id", "--when", clause)
+    assert done.code == 0, done.err
+    assert table.refresh().scan(None, ["code"]).to_arrow()["code"].to_pylist() == ["007"]
+
+
 LACKING = {
     "lines": '{"id": 1, "kind": "x"}\n{"id": 2, "kind": null}\n{"id": 3}\n',
     "two-in-a-line": '{"id": 1, "kind": "x"}\n{"id": 2, "kind": null}{"id": 3}',

@@ -77,11 +77,14 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
         quoted = csv.ParseOptions(newlines_in_values=True)
         with csv.open_csv(path, read_options=reading, parse_options=quoted) as rows:
             _check_names_once(rows.schema.names)
-            text = dict.fromkeys(rows.schema.names, pa.string())  # a type guessed for others would change 007
-            types = text | _named_in_file(schema, rows.schema.names)
+            named = _named_in_file(schema, rows.schema.names)
+            # Others are texts: a type that is guessed would change 007. No text is a value of a nested type.
+            types = dict.fromkeys(rows.schema.names, pa.string()) | {
+                name: kind for name, kind in named.items() if not pa.types.is_nested(kind)
+            }
         read_as = {n: pa.string() if pa.types.is_integer(kind) else kind for n, kind in types.items()}
         options = csv.ConvertOptions(
-            column_types={name: kind for name, kind in read_as.items() if not pa.types.is_nested(kind)},
+            column_types=read_as,
             null_values=[""],  # as Spark: other texts, such as NA, are values
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
