@@ -408,6 +408,11 @@ VERBS: dict[str, tuple[Callable[[Any], object], str, str | None]] = {
         "below_retention",
     ),
     "an update of one column twice": (lambda t: t.update({"name": "'x'", "NAME": "'y'"}), "DUPLICATE_COLUMN", "NAME"),
+    "an update of one column in two spellings": (
+        lambda t: t.update({"name": "'x'", "`name`": "'y'"}, all_rows=True),
+        "DUPLICATE_COLUMN",
+        "name",
+    ),
     "an upsert of one column twice": (
         lambda t: t.upsert(pa.table([[1], ["x"], ["y"]], names=["id", "name", "NAME"]), "id"),
         "DUPLICATE_COLUMN",

@@ -192,6 +192,7 @@ def resolve_values(
     held, current = schema or Schema(()), snapshot.schema or Schema(())
     values = parse_values(texts, held, options)
     targets = [assignable_column(held, name) for name in values]
+    check_once(f.name for f in targets)  # backquotes spell a name in two ways
     check_fence(snapshot, held, replace(held, fields=tuple(targets)), [*values.values()])
     return {current.by_id[f.id].name: value for f, value in zip(targets, values.values(), strict=True)}
 
