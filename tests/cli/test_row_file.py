@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.conftest import Run
 
 import tamis
+from tamis.storage.files.parquet.legacy_calendar import CUTOVER
 
 
 def upserted(run: Run, tmp_path: Path, schema: pa.Schema, name: str, text: str, on: str = "id") -> list[dict[str, Any]]:
@@ -241,3 +243,59 @@ def test_a_key_that_no_record_has_keeps_its_values(run: Run, tmp_path: Path) -> 
     assert tamis.open(tmp_path / "t").scan().to_arrow().to_pylist() == [
         {"id": 1, "kind": None, "tags": None, "text": "old"}
     ]
+
+
+OLD_DAYS = pa.array([-719_164, CUTOVER - 1, CUTOVER, None], pa.int32()).view(pa.date32())
+MEANT = [dt.date(1, 1, 1), dt.date(1582, 10, 4), dt.date(1582, 10, 15), None]
+NOTES = {
+    "spark": {"org.apache.spark.version": "2.4.8"},
+    "legacy": {"org.apache.spark.version": "4.1.0", "org.apache.spark.legacyDateTime": ""},
+    "hive": {"writer.date.proleptic": "false"},
+}
+
+
+@pytest.mark.parametrize("notes", NOTES.values(), ids=NOTES)
+def test_days_of_the_old_calendar_in_parquet(run: Run, tmp_path: Path, notes: dict[str, str]) -> None:
+    nested = {
+        "one": pa.StructArray.from_arrays([OLD_DAYS], names=["day"]),
+        "days": pa.ListArray.from_arrays([0, 1, 2, 3, 4], OLD_DAYS),
+        "by": pa.MapArray.from_arrays([0, 1, 2, 3, 4], list("abcd"), OLD_DAYS),
+    }
+    rows = pa.table({"id": [0, 1, 2, 3], "day": OLD_DAYS, **nested})
+    tamis.create(tmp_path / "t", rows.schema)
+    pq.write_table(rows.replace_schema_metadata(notes), tmp_path / "a.parquet")
+    done = run("upsert", tmp_path / "t", tmp_path / "a.parquet", "--on", "id")
+    assert done.code == 0, done.err
+    found = tamis.open(tmp_path / "t").scan().to_arrow().sort_by("id")
+    assert found["day"].to_pylist() == MEANT
+    assert [row["day"] for row in found["one"].to_pylist()] == MEANT
+    assert [day for (day,) in found["days"].to_pylist()] == MEANT
+    assert [day for ((_, day),) in found["by"].to_pylist()] == MEANT
+
+
+@pytest.mark.parametrize("mark", ["legacyINT96", "legacyDateTime"])
+@pytest.mark.parametrize("stored", ["INT96", "INT64", "TIMESTAMP_NTZ"])
+def test_times_of_the_old_calendar_in_parquet(run: Run, tmp_path: Path, mark: str, stored: str) -> None:
+    kind = pa.timestamp("us", None if stored == "TIMESTAMP_NTZ" else "UTC")
+    moment = dt.datetime(1850, 1, 1, tzinfo=None if kind.tz is None else UTC)
+    rows = pa.table({"id": [1], "at": pa.array([moment], kind)})
+    table = tamis.create(tmp_path / "t", rows.schema)
+    notes = {"org.apache.spark.version": "4.1.0", f"org.apache.spark.{mark}": ""}
+    whole = rows.replace_schema_metadata(notes)
+    pq.write_table(whole, tmp_path / "a.parquet", use_deprecated_int96_timestamps=stored == "INT96")
+    done = run("upsert", tmp_path / "t", tmp_path / "a.parquet", "--on", "id")
+    if (stored, mark) in {("INT96", "legacyINT96"), ("INT64", "legacyDateTime")}:
+        assert done.code == 1
+        assert "[LEGACY_CALENDAR]" in done.err
+    else:
+        assert done.code == 0, done.err
+        assert table.refresh().scan().to_arrow()["at"].to_pylist() == [moment]
+
+
+def test_far_instants_as_int96_in_parquet(run: Run, tmp_path: Path) -> None:
+    rows = pa.table({"id": [1], "at": pa.array([dt.datetime(9999, 12, 31, tzinfo=UTC)], pa.timestamp("us", "UTC"))})
+    table = tamis.create(tmp_path / "t", rows.schema)
+    pq.write_table(rows, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    done = run("upsert", tmp_path / "t", tmp_path / "a.parquet", "--on", "id")
+    assert done.code == 0, done.err
+    assert table.refresh().scan().to_arrow().equals(rows)

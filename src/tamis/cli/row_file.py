@@ -68,8 +68,9 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
     if kind == "parquet":
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(path) as file:
-            yield pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+        # as nanoseconds, an INT96 might not fit
+        with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+            yield _parquet_rows(path, file)
     elif kind == "csv":
         from pyarrow import csv
 
@@ -95,6 +96,19 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
             yield pa.RecordBatchReader.from_batches(pa.schema(fields), (_with_integers(b, numbers) for b in rows))
     else:
         yield _json_rows(path, schema)
+
+
+def _parquet_rows(path: str, file: Any) -> pa.RecordBatchReader:
+    """Read all columns. Raises ``InvalidInput`` (``LEGACY_CALENDAR``), as a scan of an adopted file."""
+    from tamis.storage.files.parquet.legacy_calendar import file_calendar, rebase_batch
+
+    calendar = file_calendar("parquet", file.metadata.metadata)
+    if not calendar:
+        return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+    stored = [file.schema.column(at).physical_type for at in range(len(file.schema))]
+    nothing = pa.RecordBatch.from_pylist([], file.schema_arrow)
+    batches = (rebase_batch(batch, calendar, stored, path) for batch in file.iter_batches())
+    return pa.RecordBatchReader.from_batches(rebase_batch(nothing, calendar, stored, path).schema, batches)
 
 
 def _check_names_once(names: list[str]) -> None:

@@ -7,7 +7,7 @@ is stored: Spark never rebased one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,14 +83,9 @@ class Rebasing:
                 return self._struct(array, fields, path)
             case Array(element) if pa.types.is_nested(kind):
                 array = plain_list(array)
-                values = self.rebase(array.values, element, path)
-                return replace_values(array, pa.list_(array.type.value_field.with_type(values.type)), values)
+                return _list_of(array, self.rebase(array.values, element, path))
             case Map(key, value) if pa.types.is_map(kind):
-                keys, items = self.rebase(array.keys, key, path), self.rebase(array.items, value, path)
-                entries = [kind.key_field.with_type(keys.type), kind.item_field.with_type(items.type)]
-                return replace_values(
-                    array, pa.map_(*entries), pa.StructArray.from_arrays([keys, items], fields=entries)
-                )
+                return _map_of(array, self.rebase(array.keys, key, path), self.rebase(array.items, value, path))
         if pa.types.is_date(kind):
             return _dates(array) if self.calendar.dates else array
         old = self.calendar.int96 if target.id in self.int96 else self.calendar.dates
@@ -104,8 +99,56 @@ class Rebasing:
         for target, at in zip(fields, self.names.positions(kind, fields), strict=True):
             if at is not None:
                 children[at] = self.rebase(children[at], target, path)
-        found = [f.with_type(child.type) for f, child in zip(kind, children, strict=True)]
-        return pa.StructArray.from_arrays(children, fields=found, mask=array.is_null() if array.null_count else None)
+        return _struct_of(array, children)
+
+
+def rebase_batch(batch: pa.RecordBatch, calendar: LegacyCalendar, stored: Sequence[str], path: str) -> pa.RecordBatch:
+    """Return the columns of a file with the dates that its writer meant, where no table says what they are.
+
+    ``stored`` has the physical types of the file's leaves, in order; an INT96 is an instant. Raises as
+    ``Rebasing.rebase``.
+    """
+    leaves = iter(stored)
+    columns = [
+        _rebased(array, calendar, leaves, f"Column {f.name!r} of {path}")
+        for f, array in zip(batch.schema, batch.columns, strict=True)
+    ]
+    fields = [f.with_type(array.type) for f, array in zip(batch.schema, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _rebased(array: pa.Array, calendar: LegacyCalendar, leaves: Iterator[str], path: str) -> pa.Array:
+    kind = array.type
+    if pa.types.is_struct(kind):
+        children = [array.field(at) for at in range(kind.num_fields)]
+        return _struct_of(array, [_rebased(child, calendar, leaves, path) for child in children])
+    if pa.types.is_map(kind):
+        keys = _rebased(array.keys, calendar, leaves, path)
+        return _map_of(array, keys, _rebased(array.items, calendar, leaves, path))
+    if pa.types.is_nested(kind):
+        array = plain_list(array)
+        return _list_of(array, _rebased(array.values, calendar, leaves, path))
+    is_int96 = next(leaves) == "INT96"
+    if pa.types.is_date(kind):
+        return _dates(array) if calendar.dates else array
+    if pa.types.is_timestamp(kind) and (calendar.int96 if is_int96 else calendar.dates and kind.tz is not None):
+        _check_times(array, path)
+    return array
+
+
+def _struct_of(array: pa.StructArray, children: list[pa.Array]) -> pa.StructArray:
+    """Return the struct with other values of its fields."""
+    found = [f.with_type(child.type) for f, child in zip(array.type, children, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=found, mask=array.is_null() if array.null_count else None)
+
+
+def _list_of(array: pa.ListArray, values: pa.Array) -> pa.ListArray:
+    return replace_values(array, pa.list_(array.type.value_field.with_type(values.type)), values)
+
+
+def _map_of(array: pa.MapArray, keys: pa.Array, items: pa.Array) -> pa.MapArray:
+    entries = [array.type.key_field.with_type(keys.type), array.type.item_field.with_type(items.type)]
+    return replace_values(array, pa.map_(*entries), pa.StructArray.from_arrays([keys, items], fields=entries))
 
 
 def _dates(array: pa.Array) -> pa.Array:
@@ -143,5 +186,5 @@ def _check_times(array: pa.Array, path: str) -> None:
             code="LEGACY_CALENDAR",
             name=path,
             remedy="Rewrite the file with Spark, both spark.sql.parquet.datetimeRebaseModeInWrite and "
-            "spark.sql.parquet.int96RebaseModeInWrite being CORRECTED, and adopt the source again.",
+            "spark.sql.parquet.int96RebaseModeInWrite being CORRECTED. If it is adopted, adopt the source again.",
         )
