@@ -13,6 +13,8 @@ import pytest
 from tests.cli.conftest import Run
 
 import tamis
+from tamis.cli.row_file import rows_of
+from tamis.errors import InvalidInput, StoreUnavailable
 from tamis.storage.files.parquet.legacy_calendar import CUTOVER
 
 
@@ -299,3 +301,50 @@ def test_far_instants_as_int96_in_parquet(run: Run, tmp_path: Path) -> None:
     done = run("upsert", tmp_path / "t", tmp_path / "a.parquet", "--on", "id")
     assert done.code == 0, done.err
     assert table.refresh().scan().to_arrow().equals(rows)
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.json.gz", "late.csv.gz", "header.csv", "header.json", "pages.parquet"])
+def test_files_that_cannot_be_read_are_named(run: Run, tmp_path: Path, name: str) -> None:
+    """Their errors looked like those of the output, or like defects."""
+    file = tmp_path / name
+    kind = next(kind for kind in ("csv", "json", "parquet") if kind in name)
+    if name == "late.csv.gz":  # the first block is whole
+        lines = "".join(f"{at},{at * 0x9E3779B97F4A7C15 % 2**64:x}\n" for at in range(1_000_000))
+        file.write_bytes(gzip.compress(f"id,s\n{lines}".encode(), 1)[:-1_000])
+    elif kind == "parquet":
+        pq.write_table(pa.table({"id": range(10_000), "s": ["x"] * 10_000}), file)
+        data = file.read_bytes()
+        file.write_bytes(data[:4] + b"\x5a" * 4_000 + data[4_004:])
+    elif name.endswith(".gz"):
+        file.write_bytes(gzip.compress(b'{"id": 1}\n' if kind == "json" else b"id,s\n1,x\n")[:-9])
+    else:
+        file.write_bytes(('{"id": 1, "caf\xe9": 2}\n' if kind == "json" else "id,caf\xe9\n1,2\n").encode("cp1252"))
+    table = tamis.create(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.string())]))
+    done = run("upsert", tmp_path / "t", file, "--on", "id", "--format", kind)
+    assert done.code == 1
+    assert f"[BAD_DATA] {file} cannot be read as {kind}: " in " ".join(done.err.split("\n"))
+    assert table.refresh().version == 0
+
+
+def test_a_file_that_may_not_be_read_is_named(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tamis.create(tmp_path / "t", KINDS)
+    (tmp_path / "a.parquet").write_bytes(b"")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    with (
+        pytest.raises(InvalidInput, match=r"cannot be read as parquet: .*Permission denied"),
+        rows_of(str(tmp_path / "a.parquet"), None, KINDS),
+    ):
+        pass
+
+
+def test_errors_of_what_uses_the_rows_stay_as_they_are(tmp_path: Path) -> None:
+    """Else a full disk would look like a damaged file."""
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    for error in (OSError(28, "No space left on device"), StoreUnavailable("It did not answer.", name="x")):
+        with pytest.raises(OSError) as caught, rows_of(str(tmp_path / "a.csv"), None, KINDS):
+            raise error
+        assert caught.value is error

@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.cli.ingest_files import ENDINGS
-from tamis.errors import InvalidInput, NotFound
+from tamis.errors import InvalidInput, NotFound, TamisError
 
 LONGEST_ROW = 16 * 2**20
 """Bytes of a CSV or JSON file that are parsed at once; a longer row is refused."""
@@ -49,18 +49,45 @@ def rows_of(path: str, file_format: str | None, schema: pa.Schema) -> Iterator[p
             name=path,
             remedy=f"Say which by --format: {', '.join(ENDINGS)}.",
         )
-    if not Path(path).is_file():
-        raise NotFound(f"There is no file {path}.", code="NO_FILES", name=path, remedy="Give one file with rows in it.")
     try:
-        with _opened(path, kind, schema) as rows:
-            yield rows
+        with ExitStack() as opened:
+            with _reading(path, kind):
+                if not Path(path).is_file():
+                    raise NotFound(
+                        f"There is no file {path}.",
+                        code="NO_FILES",
+                        name=path,
+                        remedy="Give one file with rows in it.",
+                    )
+                rows = opened.enter_context(_opened(path, kind, schema))
+            yield pa.RecordBatchReader.from_batches(rows.schema, _batches(path, kind, rows))
     except (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowNotImplementedError) as error:
-        raise InvalidInput(
-            f"{path} cannot be read as {kind}: {error}",
-            code="BAD_DATA",
-            name=path,
-            remedy="Correct the file, or say its kind by --format.",
-        ) from error
+        raise _unreadable(path, kind, error) from error
+
+
+@contextmanager
+def _reading(path: str, kind: str) -> Iterator[None]:
+    """Raise ``InvalidInput`` (``BAD_DATA``) for errors of the file; those of what uses its rows stay as they are."""
+    try:
+        yield
+    except TamisError:
+        raise
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, kind, error) from error
+
+
+def _unreadable(path: str, kind: str, error: Exception) -> InvalidInput:
+    return InvalidInput(
+        f"{path} cannot be read as {kind}: {error}",
+        code="BAD_DATA",
+        name=path,
+        remedy="Correct the file, or say its kind by --format.",
+    )
+
+
+def _batches(path: str, kind: str, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with _reading(path, kind):
+        yield from rows
 
 
 @contextmanager
