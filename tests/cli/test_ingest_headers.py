@@ -10,6 +10,9 @@ from tests.cli.conftest import Run
 from tests.cli.inboxes import inbox_of, rows_by
 
 import tamis
+from tamis.cli import ingest_csv
+from tamis.cli.ingest_batch import Batch
+from tamis.cli.source_folders import list_files
 
 pytestmark = pytest.mark.spark
 
@@ -23,6 +26,20 @@ def test_headers_with_and_without_quotes_name_the_same_columns(
     done = run("ingest", table, inbox, *(f"--read-option={o}" for o in options))
     assert done.code == 0, done.err
     assert rows_by(table, "id") == [{"id": 1, "qty": 10}, {"id": 2, "qty": 20}]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_files_with_line_ends_in_values_share_a_header(spark: Any, run: Run, tmp_path: Path, end: str) -> None:
+    """Spark reads one file of each header by itself before it reads all."""
+    inbox = inbox_of(tmp_path, {})
+    for at in range(3):
+        (inbox / f"{at}.csv").write_bytes(f'id,t{end}{at},"x\ny"{end}'.encode())
+    batch = Batch(inbox, "csv", list_files(inbox), (), {})
+    groups, headers = ingest_csv._groups(spark, ingest_csv._by_quoting(spark, batch))
+    assert (headers, [(len(part.files), list(columns)) for part, columns in groups]) == (1, [(3, ["id", "t"])])
+    done = run("ingest", tmp_path / "t", inbox)
+    assert done.code == 0, done.err
+    assert rows_by(tmp_path / "t", "id") == [{"id": at, "t": "x\ny"} for at in range(3)]
 
 
 @pytest.mark.parametrize("place", ["inbox", "in[b]ox"])

@@ -206,7 +206,8 @@ def _header_line(path: str, batch: Batch) -> bytes | None:
     """Return the first line of a file if that is its header and all of it; else None, and Spark is asked."""
     ending = file_compression(path)
     encoding = batch.option("encoding") or batch.option("charset")
-    if ending in HADOOPS_OWN or batch.option("lineSep") or encoding.lower() not in _ONE_BYTE:
+    line_end = batch.option("lineSep").encode()
+    if ending in HADOOPS_OWN or encoding.lower() not in _ONE_BYTE:
         return None
     try:
         with pa.input_stream(path, compression=CODECS.get(ending)) as file:
@@ -217,8 +218,10 @@ def _header_line(path: str, batch: Batch) -> bytes | None:
     comment = batch.option("comment").encode()
     if found is None or not found[1].strip(_BLANK) or (comment and found[1].startswith(comment)):
         return None
+    if line_end and found[2] != line_end:
+        return None
     if batch.is_on("multiLine"):  # a header in quotes may go on
         quote = (batch.option("quote") or '"').encode()
-        if quote in found[1] or found[2] == b"\r":
+        if quote in found[1] or (found[2] == b"\r" and not line_end):
             return None
     return found[1]
