@@ -126,6 +126,9 @@ REFUSED = [
     ("x.json", '{"id": 2, "more": {"at": ["2026-01-05", "08:15"]}}\n'),
     ("x.json", '{"id": 2, "more": {"by": {"k": "08:15"}}}\n'),
     ("x.json", '{"id": 2}{"id": 3}\n'),
+    ("x.json", '{"id": 2}],{"id": 3}\n'),
+    ("x.json", '{"id": 2}] garbage\n'),
+    ("x.json", '{"id": 2},0] garbage\n'),
     ("x.json", '{"id": 2} trailing garbage\n'),
     ("x.json", '{"id": 2}, {"id": 3}\n'),
 ]

@@ -8,6 +8,7 @@ from typing import Any
 from tamis.cli.ingest_batch import Batch
 from tamis.core.types.identifiers import backquote
 from tamis.errors import InvalidInput
+from tamis.world import new_id
 
 _DAY = r"([0-9]{4}|[+-][0-9]{4,6})-[0-9]{1,2}-[0-9]{1,2}"
 _A_DAY = rf"^\s*{_DAY}\s*$"
@@ -76,9 +77,16 @@ def check_json_lines(spark: Any, batch: Batch) -> None:
     options = {k: v for k, v in options.items() if k.lower() not in {"multiline", "encoding", "charset"}}
     lines = spark.read.format("text").options(**options).load(batch.escaped_paths).select("value")
     line = f.regexp_replace("value", "^[\ufeff\\s]+|\\s+$", "")
-    values = f.from_json(f.concat(f.lit("["), line, f.lit("\n]")), "ARRAY<STRING>", _parser_options(batch.options))
-    count = f.coalesce(f.size(values), f.lit(-1))
-    one = (count == 1) | ((count == 0) if batch.is_on("allowComments") else f.lit(False))
+    last = new_id()  # no line has it, so that no bracket in a line can hide that it is missing
+
+    def values_are(count: int, before: str) -> Any:
+        text = f.concat(f.lit("["), line, f.lit(f'\n{before}"{last}"]'))
+        values = f.from_json(text, "ARRAY<STRING>", _parser_options(batch.options))
+        return f.coalesce((f.size(values) == count) & (f.get(values, f.lit(count - 1)) == last), f.lit(False))
+
+    one = values_are(2, ",")
+    if batch.is_on("allowComments"):
+        one = one | values_are(1, "")
     other_encoding = f.col("value").contains("\0")  # Spark finds UTF-16 and UTF-32 by itself
     wrong = lines.where((line != "") & ~other_encoding & ~one).limit(1).collect()
     if wrong:
