@@ -15,8 +15,11 @@ _A_DAY = rf"^\s*{_DAY}\s*$"
 """Spark also takes a year or a month, and what begins with a day."""
 _AN_INSTANT = rf"^\s*{_DAY}([ T].*)?$"
 """Of a time without a day, Spark makes an instant of the day on which it reads it. It tests what follows a day."""
-_SECONDS = r"^[+-]?[0-9]{1,11}([.][0-9]*)?$"
-"""A number is seconds since 1970 in JSON; those after the year 9999 are milliseconds or shorter."""
+_SECONDS = r"^[+-]?([0-9]{1,3}|[0-9]{7,11})([.][0-9]*)?$"
+"""A number is seconds since 1970 in JSON; those after the year 9999 are milliseconds or shorter.
+
+Of four to six digits in quotes, Spark makes a year; a record that is read as texts does not tell them from numbers.
+"""
 _CHANGED_NUMBER = r"^\s*[+-]?0[0-9]|^\s*[+]|[0-9.][dDfF]\s*$"
 """Numbers that do not keep their texts: ``007``, ``+33``, and ``12D``, which Java reads as a fraction."""
 
