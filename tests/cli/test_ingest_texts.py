@@ -9,6 +9,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.inboxes import inbox_of, rows_by
@@ -149,6 +151,28 @@ def test_what_spark_would_change_or_leave_out_is_refused(
     assert done.code == 1, done.out
     assert table.refresh().scan().count() == 0
     assert "BAD_DATA" in done.err, done.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_folders_whose_times_spark_would_change_are_refused(spark: Any, run: Run, tmp_path: Path, ending: str) -> None:
+    """Whatever format an option says: Spark does not use it for folders."""
+    table = tamis.create(tmp_path / "t", "id BIGINT, day DATE, at TIMESTAMP, n TIMESTAMP_NTZ")
+    folders = ["day=2026-01", "at=08%3A15", "at=2026", "n=2026-01-05 garbage", "day=2026-01-05", "at=2026-1-5 8%3A15"]
+    formats = [f"--read-option={kind}Format=dd/MM/yyyy" for kind in ("date", "timestamp", "timestampNTZ")]
+    for at, folder in enumerate(folders):
+        (tmp_path / str(at) / folder).mkdir(parents=True)
+        pq.write_table(pa.table({"id": [at]}), tmp_path / "x.parquet")
+        data = {"csv": b"id\n%d\n" % at, "json": b'{"id": %d}\n' % at}.get(ending)
+        file = tmp_path / str(at) / folder / f"a.{ending}"
+        file.write_bytes(data or (tmp_path / "x.parquet").read_bytes())
+        done = run("ingest", table.path, tmp_path / str(at), *formats)
+        assert (done.code, "BAD_DATA" in done.err) == ((1, True) if at < 4 else (0, False)), (folder, done.err)
+        assert "dateFormat" not in done.err
+    day = {"id": 4, "day": date(2026, 1, 5), "at": None, "n": None}
+    assert rows_by(tmp_path / "t", "id") == [
+        day,
+        {**day, "id": 5, "day": None, "at": datetime(2026, 1, 5, 8, 15, tzinfo=UTC)},
+    ]
 
 
 def test_days_and_formats_of_the_user_are_taken(spark: Any, run: Run, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tamis.cli.ingest_batch import Batch
@@ -22,18 +23,33 @@ Of four to six digits in quotes, Spark makes a year; a record that is read as te
 """
 _CHANGED_NUMBER = r"^\s*[+-]?0[0-9]|^\s*[+]|[0-9.][dDfF]\s*$"
 """Numbers that do not keep their texts: ``007``, ``+33``, and ``12D``, which Java reads as a fraction."""
+_REMEDY = (
+    "Correct the files, say the format by --read-option dateFormat=… or timestampFormat=…, or load the column as "
+    "STRING or BIGINT and convert it in SQL."
+)
+_FOLDER_REMEDY = "Rename the folders, or load the column as STRING and convert it in SQL."
 
 
 def check_times(spark: Any, batch: Batch, wanted: Any) -> None:
     """Raise ``InvalidInput`` (``BAD_DATA``) for a text that is no day or instant in a column or field of such a type.
 
-    Types for whose texts an option says the format are left to Spark.
+    Types for whose texts an option says the format are left to Spark, but for columns of folders: it reads them by
+    its own format in any case.
     """
-    tested = {name: kind for name, kind in _fields(wanted) if _times_at(batch, kind)}
-    if not tested:
+    from pyspark.sql.types import StructField, StructType
+
+    folders = {name.lower() for name in batch.partitions}
+    as_folders = replace(batch, file_format="parquet", options={})
+    columns = [(name, kind, as_folders if name.lower() in folders else batch) for name, kind in _fields(wanted)]
+    if not any(_times_at(rules, kind) for _, kind, rules in columns):
         return
-    texts = batch.reader(spark).schema(_with_texts(batch, wanted)).load(batch.escaped_paths)
-    tests = {name: _any_wrong_time(batch, texts[backquote(name)], kind) for name, kind in tested.items()}
+    schema = StructType([StructField(name, _with_texts(rules, kind)) for name, kind, rules in columns])
+    texts = batch.reader(spark).schema(schema).load(batch.escaped_paths)
+    tests = {
+        name: _any_wrong_time(rules, texts[backquote(name)], kind)
+        for name, kind, rules in columns
+        if _times_at(rules, kind)
+    }
     found = _first_that_holds(texts, tests)
     if found is not None:
         name, text = found
@@ -42,8 +58,7 @@ def check_times(spark: Any, batch: Batch, wanted: Any) -> None:
             f"{text[:200]!r}",
             code="BAD_DATA",
             name=name,
-            remedy="Correct the files, say the format by --read-option dateFormat=… or timestampFormat=…, or load the "
-            "column as STRING or BIGINT and convert it in SQL.",
+            remedy=_FOLDER_REMEDY if name.lower() in folders else _REMEDY,
         )
 
 
@@ -162,6 +177,8 @@ def _any_wrong_time(batch: Batch, value: Any, kind: Any) -> Any:
     right = value.rlike(_A_DAY if isinstance(kind, DateType) else _AN_INSTANT)
     if batch.file_format == "json" and not isinstance(kind, DateType):
         right = right | value.rlike(_SECONDS)
+    if batch.file_format == "parquet":  # Spark reads the name of a folder as a day if it is no instant
+        right = right & value.try_cast(kind).isNotNull()
     return f.coalesce(~right, f.lit(False))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.ingest_batch import Batch, check_known, table_columns, with_missing
+from tamis.cli.ingest_checks import check_times
 from tamis.cli.ingest_csv import first_csv, load_csv
 from tamis.cli.ingest_json import first_json, load_json
 
@@ -38,6 +39,7 @@ def _load_parquet(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
     check_known(plain.columns, known)
     if batch.partitions:  # their text is read as the table's type: 007 stays text in a column of text
         typed = {name.lower() for name in batch.partitions}
+        check_times(spark, batch, StructType([known[lower] for lower in sorted(typed)]))
         fields = [known[f.name.lower()] if f.name.lower() in typed else f for f in plain.schema]
         plain = reader.schema(StructType(fields)).load(batch.escaped_paths)
     return with_missing(plain, known)
