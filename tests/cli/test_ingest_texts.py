@@ -47,6 +47,22 @@ def test_quotes_of_each_file_are_read_as_it_writes_them(spark: Any, run: Run, tm
         assert rows_by(tmp_path / f"t{at}", "id") == [{"id": i, "text": t} for i, t in enumerate(expected, 1)]
 
 
+def test_files_that_spark_wrote_are_read_as_it_reads_them(spark: Any, run: Run, tmp_path: Path) -> None:
+    """Spark doubles backslashes within quotes. A quote in one file of a job tells for all of them."""
+    texts = ["C:\\dir, x", 'say "hi"', "C:\\dir"]
+    for at, some in enumerate([texts, texts[:1]]):
+        rows = spark.createDataFrame(list(enumerate(some)), "id BIGINT, t STRING")
+        rows.repartitionByRange(3, "id").write.csv(str(tmp_path / f"inbox{at}"), header=True)
+    done = run("ingest", tmp_path / "t", tmp_path / "inbox0")
+    assert done.code == 0, done.err
+    assert rows_by(tmp_path / "t", "id") == [{"id": i, "t": t} for i, t in enumerate(texts)]
+    done = run("ingest", tmp_path / "u", tmp_path / "inbox1")
+    assert (done.code, "'escape=\\'" in done.err) == (1, True), done.err
+    done = run("ingest", tmp_path / "u", tmp_path / "inbox1", "--read-option=escape=\\")
+    assert done.code == 0, done.err
+    assert rows_by(tmp_path / "u", "id") == [{"id": 0, "t": texts[0]}]
+
+
 def test_line_ends_in_values_without_a_header(spark: Any, run: Run, tmp_path: Path) -> None:
     inbox = inbox_of(tmp_path, {"a.csv": '1,"x\ny"\n', "b.csv": '2,"say \\"hi\\""\n'})
     done = run("ingest", tmp_path / "t", inbox, "--read-option=header=false")

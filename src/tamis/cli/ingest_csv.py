@@ -22,7 +22,7 @@ from tamis.cli.ingest_quoting import (
     Layout,
     Quoting,
     file_compression,
-    file_quoting,
+    quoting_of_files,
     unclear_quotes,
 )
 from tamis.cli.source_folders import File
@@ -85,18 +85,16 @@ def _by_quoting(spark: Any, batch: Batch) -> list[Batch]:
         plain_lines=not (batch.option("comment") or batch.option("lineSep")),
         skips_blanks=batch.is_on("ignoreLeadingWhiteSpace"),
     )
+    files = {path: file for file, path in zip(batch.files, batch.paths, strict=True) if file.size}
+    known = quoting_of_files((path for path in files if file_compression(path) not in HADOOPS_OWN), layout)
     found: dict[Quoting, list[File]] = {}
-    for file, path in zip(batch.files, batch.paths, strict=True):
-        if not file.size:
-            continue
-        if file_compression(path) in HADOOPS_OWN:
+    for path, file in files.items():
+        if path not in known:
             _check_without_quotes(spark, batch, file)
-            found.setdefault(PLAIN, []).append(file)
-        else:
-            found.setdefault(file_quoting(path, layout), []).append(file)
+        found.setdefault(known.get(path, PLAIN), []).append(file)
     kinds = []
-    for kind, files in found.items():
-        kinds.append(replace(batch, files=files, options={**kind.reader_options, **batch.options}))
+    for kind, same in found.items():
+        kinds.append(replace(batch, files=same, options={**kind.reader_options, **batch.options}))
         kinds[-1].check_names()
     return kinds
 

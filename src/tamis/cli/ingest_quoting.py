@@ -1,18 +1,20 @@
 """How the texts of a CSV file are quoted, found from the whole file.
 
-RFC 4180, and Python, pandas and Excel with it, double a quote within quotes; Spark writes a backslash before it. Either
-kind is read by the other's rule without an error, with other texts. Line ends within quotes are part of a value in
-both, but Spark takes them for ends of rows unless ``multiLine`` is set, and then the first line end of a file, in a
-value or not, for that of all rows.
+RFC 4180, and Python, pandas and Excel with it, double a quote within quotes; Spark writes a backslash before it, and
+before each backslash within quotes. Either kind is read by the other's rule without an error, with other texts. Line
+ends within quotes are part of a value in both, but Spark takes them for ends of rows unless ``multiLine`` is set, and
+then the first line end of a file, in a value or not, for that of all rows.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -57,7 +59,11 @@ class Layout:
 PLAIN = Quoting('"')
 _LINE_ENDS = (None, "\n", "\r\n", "\r")
 _EITHER = ""
-"""In place of an escape: no quote within quotes at all, so that both kinds read the same."""
+"""In place of an escape: within quotes are no quotes and no two backslashes, so that both kinds read the same."""
+_IN_PAIRS = "\\\\"
+"""In place of an escape: within quotes are no quotes, and all backslashes come in pairs."""
+_SPARK_JOB = re.compile(r"part-[0-9]+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+"""Names of files that Spark writes; those of one job, all by the same options, have the same UUID."""
 
 
 def file_compression(path: str) -> str:
@@ -65,33 +71,65 @@ def file_compression(path: str) -> str:
     return path.rpartition(".")[2].lower()
 
 
-def file_quoting(path: str, layout: Layout) -> Quoting:
-    """Return how a file's texts are quoted; for a file that cannot be read here, as RFC 4180 has it.
+def quoting_of_files(paths: Iterable[str], layout: Layout) -> dict[str, Quoting]:
+    """Return how the texts of each file are quoted; of one that cannot be read here, as RFC 4180 has it.
 
-    Raises ``InvalidInput`` (``BAD_DATA``) if quotes do not balance, if both kinds fit with different texts, or if lines
-    are not plain.
+    A file that both kinds fit with different texts is read as another file that the same job of Spark wrote.
+    Raises ``InvalidInput`` (``BAD_DATA``) if there is none that tells, if quotes do not balance, or if lines are not
+    plain.
     """
+    fits = {path: _fitting_kinds(path, layout) for path in paths}
+    found = {path: kinds[0] for path, kinds in fits.items() if len(kinds) == 1}
+    of_job: dict[str, list[str]] = defaultdict(list)
+    for path in found:
+        of_job[_spark_job(path)].append(path)
+    escapes: dict[str, str | None] = {"": None}
+    for path, kinds in fits.items():
+        if path not in found:
+            job = _spark_job(path)
+            if job not in escapes:
+                told = (found[other].escape for other in of_job[job] if _tells(other, layout, found[other]))
+                escapes[job] = next(told, None)
+            if escapes[job] is None:
+                raise unclear_quotes(
+                    path,
+                    "can be read in two ways: a backslash before a quote, or before another one, is a character or "
+                    "escapes it",
+                )
+            found[path] = next(kind for kind in kinds if kind.escape == escapes[job])
+    return found
+
+
+def _spark_job(path: str) -> str:
+    """Return the UUID of the job that wrote a file, or an empty text."""
+    job = _SPARK_JOB.match(Path(path).name)
+    return job[1] if job else ""
+
+
+def _fitting_kinds(path: str, layout: Layout) -> list[Quoting]:
+    """Return the kinds that fit a file, the most likely ones only: two if they read different texts."""
     try:
         codecs.lookup(layout.encoding)
-        quoted, escaped = _quotes(path, layout.encoding)
-        if not quoted:
-            return PLAIN
+        signs = _signs(path, layout.encoding)
+        if '"' not in signs:
+            return [PLAIN]
         if not layout.plain_lines:
             raise unclear_quotes(path, "are not looked through where lines are comments or end in another way")
-        return _fitting_kind(path, layout, escaped)
+        return _fits_of_signs(path, layout, signs)
     except (OSError, LookupError, pa.ArrowException):  # Spark says what is wrong with it, if anything
-        return PLAIN
+        return [PLAIN]
 
 
-def _fitting_kind(path: str, layout: Layout, escaped: bool) -> Quoting:
+def _fits_of_signs(path: str, layout: Layout, signs: set[str]) -> list[Quoting]:
+    escapes = ('"', "\\") if {r"\"", r"\\"} & signs else ('"',)
     for strict in (True, False):
-        found = [kind for escape in ('"', "\\")[: 1 + escaped] if (kind := _first_fit(path, layout, escape, strict))]
-        if len(found) > 1 and not _first_fit(path, layout, _EITHER, strict):
-            raise unclear_quotes(
-                path, "can be read in two ways: a backslash before a quote is a character or escapes it"
-            )
+        found = [kind for escape in escapes if (kind := _first_fit(path, layout, escape, strict))]
+        if len(found) > 1 and _first_fit(path, layout, _EITHER, strict):
+            return found[:1]
+        if len(found) > 1 and r"\"" not in signs and not _first_fit(path, layout, _IN_PAIRS, strict):
+            return found[:1]  # who escapes backslashes escapes all: a lone one is a character, and so are two
         if found:
-            return found[0]
+            return found
     raise unclear_quotes(
         path,
         "do not balance, or its lines end in several ways: a value begins with a quote, and no quote ends it before a "
@@ -99,20 +137,27 @@ def _fitting_kind(path: str, layout: Layout, escaped: bool) -> Quoting:
     )
 
 
+def _tells(path: str, layout: Layout, kind: Quoting) -> bool:
+    """Whether a file that ``kind`` fits would have other texts if it was read as the other kind."""
+    try:
+        return kind.escape != '"' or not any(_first_fit(path, layout, _EITHER, strict) for strict in (True, False))
+    except (OSError, LookupError, pa.ArrowException):
+        return False
+
+
 def _first_fit(path: str, layout: Layout, escape: str, strict: bool) -> Quoting | None:
     kinds = (Quoting(escape, line_end) for line_end in _LINE_ENDS)
     return next((kind for kind in kinds if _fits(path, kind, layout, strict)), None)
 
 
-def _quotes(path: str, encoding: str) -> tuple[bool, bool]:
-    """Return whether a file has quotes, and whether one of them comes after a backslash."""
-    quoted = escaped = False
-    last = b""
+def _signs(path: str, encoding: str) -> set[str]:
+    """Return which of these a file has: a quote, a quote after a backslash, two backslashes."""
+    found, last = set[str](), b""
     for piece in _pieces(path, encoding):
-        quoted = quoted or b'"' in piece
-        escaped = escaped or b'\\"' in piece or (last == b"\\" and piece.startswith(b'"'))
-        last = piece[-1:] or last
-    return quoted, escaped
+        text = last + piece
+        found.update(sign for sign in ('"', r"\"", r"\\") if sign not in found and sign.encode() in text)
+        last = text[-1:]
+    return found
 
 
 @lru_cache(maxsize=32)
@@ -123,7 +168,8 @@ def _grammar(kind: Quoting, layout: Layout, strict: bool) -> re.Pattern[bytes]:
     inside = {
         '"': rf'[^"{inner}]++|""',
         "\\": rf'[^"\\{inner}]++|\\' + (r"[^\r\n]" if inner else "."),
-        _EITHER: rf'[^"\\{inner}]++|\\(?!")',
+        _EITHER: rf'[^"\\{inner}]++|\\(?!["\\])',
+        _IN_PAIRS: rf'[^"\\{inner}]++|\\\\',
     }[kind.escape]
     blank = " *+" if separator.startswith("\t") else r"[ \t]*+"
     quoted = f'{blank if layout.skips_blanks else ""}"(?:{inside})*+"{blank}'
@@ -165,5 +211,6 @@ def unclear_quotes(path: str, reason: str) -> InvalidInput:
         f"The quotes of {path} {reason}.",
         code="BAD_DATA",
         name=path,
-        remedy="Correct the file, or say how it is quoted by --read-option escape=… (and quote=…, multiLine=…).",
+        remedy="Correct the file, or say how it is quoted by --read-option 'escape=\\' (as Spark writes) or "
+        "'escape=\"' (RFC 4180), with quote=… and multiLine=… if need be.",
     )
