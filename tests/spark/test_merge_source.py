@@ -16,6 +16,7 @@ from tamis.spark.jvm_bridge.adapter import bridge_of
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.scan.spark_scan import Scan
 from tamis.spark.write import dml_by_path
+from tamis.spark.write.row_change_job import collect_changes
 from tamis.storage.commit_log import load
 from tamis.storage.object_store import open_store
 
@@ -143,6 +144,27 @@ def test_a_source_of_older_rows_of_the_table_itself_is_computed_again(
     table.upsert(source.selectExpr("id", "v + 1 AS v"), on=["id"])
     assert made.rows("SELECT v FROM lake.db.t WHERE id = 7") == [(101,)]
     assert len(checks) == 2
+
+
+@pytest.mark.parametrize("offset", [80, 200])
+def test_a_commit_during_the_merge_of_a_held_source_starts_it_again(
+    made: Lake, monkeypatch: pytest.MonkeyPatch, offset: int
+) -> None:
+    """The source read other rows of the table than those that its keys match; or all of its rows are new."""
+    attempts: list[Any] = []
+
+    def after_update(*given: Any, **named: Any) -> Any:
+        found = collect_changes(*given, **named)
+        attempts.append(given)
+        if len(attempts) == 1:
+            tamis.open(made.folder / "db" / "t").update({"v": "100"}, "id = 3")
+        return found
+
+    monkeypatch.setattr("tamis.spark.write.row_level_operations.collect_changes", after_update)
+    source = made.sql(f"SELECT id + {offset} AS id, v + 1 AS v FROM lake.db.t WHERE id < 10")
+    tamis.open(made.folder / "db" / "t").upsert(source, on=["id"])
+    assert made.rows(f"SELECT v FROM lake.db.t WHERE id = {offset} + 3") == [(101,)]
+    assert len(attempts) == 2
 
 
 def test_files_that_are_replaced_meanwhile(made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,8 @@ class LoadedTable(Indexed):
         self.pending_write: PendingWrite | None = None
         self.pinned = False
         """Whether a version or time was asked for."""
+        self.source_reads_table = False
+        """Whether the rows to write were computed from the table's own, which a plan over held rows does not say."""
 
     @classmethod
     def opened_by_path(cls, bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> Self:

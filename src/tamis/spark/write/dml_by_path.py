@@ -10,6 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar
 
 from tamis.core.expr import Expr, to_sql
@@ -103,16 +104,18 @@ def merge(
 
     def upsert(rows: Any, versions: list[int]) -> Result:
         _check_unique(rows, keys)
-        return _merge_rows(table, rows, on, clauses, lambda: _not_newer(latest(), table.store, versions))
+        current = partial(_not_newer, latest, table.store, versions)
+        return _merge_rows(table, rows, on, clauses, current, reads_table=bool(versions))
 
     return run_with_held_source(df, bridge, table.path, versions_read, upsert)
 
 
-def _not_newer(snapshot: Snapshot, store: Store, versions: list[int]) -> Snapshot:
-    """Return ``snapshot`` if its rows are those of the table's ``versions`` that a source was computed from.
+def _not_newer(latest: Latest, store: Store, versions: list[int]) -> Snapshot:
+    """Return the newest version if its rows are those of the table's ``versions`` that a source was computed from.
 
-    Raises ``StaleSource``. Rows that are held do not say what they are of, so Spark's plan cannot tell.
+    Raises ``StaleSource``. A plan over rows that are held does not say what they were computed from.
     """
+    snapshot = latest()
     try:
         check_versions_read(versions, store, snapshot)
     except Conflict as error:
@@ -120,13 +123,17 @@ def _not_newer(snapshot: Snapshot, store: Store, versions: list[int]) -> Snapsho
     return snapshot
 
 
-def _merge_rows(table: Any, rows: Any, on: str, clauses: Sequence[MergeClause], latest: Latest) -> Result:
+def _merge_rows(
+    table: Any, rows: Any, on: str, clauses: Sequence[MergeClause], latest: Latest, *, reads_table: bool = False
+) -> Result:
+    """Merge ``rows``; ``reads_table``: they are held, and were computed from the table's own rows."""
     with _temporary_view(rows) as view:
         return _run(
             table,
             rows.sparkSession,
             latest,
             lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {merge_clauses_sql(clauses)}",
+            reads_table=reads_table,
         )
 
 
@@ -149,7 +156,9 @@ def _check_unique(rows: Any, keys: Mapping[str, str]) -> None:
             raise duplicate_keys(keys)
 
 
-def _run(table: Any, spark: Any, latest: Latest, statement: Callable[[str], str]) -> Result:
+def _run(
+    table: Any, spark: Any, latest: Latest, statement: Callable[[str], str], *, reads_table: bool = False
+) -> Result:
     """Run the statement on the version that ``latest`` loads; repeat it after a conflict with another commit.
 
     Each attempt needs the check of ``latest``: a name of the statement may refer to another column by then. Raises our
@@ -161,6 +170,7 @@ def _run(table: Any, spark: Any, latest: Latest, statement: Callable[[str], str]
 
     def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
         with _registered_target(spark, table, snapshot) as (name, target):
+            target.source_reads_table = reads_table
             try:
                 spark.sql(statement(name)).collect()
             except Exception:

@@ -54,10 +54,10 @@ class FrameRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadsBeside:
-    """The reads of its table by a row change beside the target: scans, and whether there are embedded scans."""
+    """The reads of its table by a row change beside the target: scans, and whether there are others."""
 
     scans: list[Scan]
-    frames: bool
+    others: bool
 
 
 def find_own_reads(df: Any, table: LoadedTable, options: Options) -> OwnReads | None:
@@ -66,11 +66,12 @@ def find_own_reads(df: Any, table: LoadedTable, options: Options) -> OwnReads | 
     Raises ``Conflict`` as ``check_own_reads`` does.
     """
     tables, frames = _own_tables(df, table.bridge, table.store, table.snapshot)
-    if not tables and not frames:
+    if not tables and not frames and not table.source_reads_table:
         return None
     scans = own_scans(df, table.bridge, table.store, table.snapshot)[0]
     check_versions_read(_versions_of(tables, scans, frames), table.store, table.snapshot)
-    conjuncts = scans[0].filters.conjuncts if len(scans) == 1 and len(tables) == 1 and not frames else ()
+    known = len(scans) == 1 and len(tables) == 1 and not frames and not table.source_reads_table
+    conjuncts = scans[0].filters.conjuncts if known else ()
     return OwnReads(read_set(conjuncts, options), conjuncts or None)
 
 
@@ -101,7 +102,7 @@ def read_beside(df: Any, table: LoadedTable, targets: Sequence[Scan]) -> ReadsBe
     # A commit that lands while Spark analyzes a statement can be in the table of a subquery, and not in the target.
     read = _versions_of([], found, frames)
     check_versions_read(read, table.store, table.snapshot, max(read, default=0))
-    return ReadsBeside(found, bool(frames))
+    return ReadsBeside(found, bool(frames) or table.source_reads_table)
 
 
 def own_scans(df: Any, bridge: Bridge, store: Store, snapshot: Snapshot) -> tuple[list[Scan], list[FrameRead]]:

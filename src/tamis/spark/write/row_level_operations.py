@@ -168,7 +168,7 @@ class ChangeWrite(ChangeWriteBuilder):
         else:
             found = collect(df)
         scans = [*change.scans, *beside.scans]
-        row_change = planned_change(change.verb, scans, options, exact=exact, reads_all=beside.frames)
+        row_change = planned_change(change.verb, scans, options, exact=exact, reads_all=beside.others)
         builder = spark_index_builder(df.sparkSession)
         table.result = self.metrics.result = commit_changes(found, table, row_change, builder)
 

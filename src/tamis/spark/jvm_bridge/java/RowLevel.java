@@ -139,7 +139,7 @@ public final class RowLevel {
 
     /** Returns the rows as a statement of its own would read them now: plans that were made before keep their versions. */
     public org.apache.spark.sql.classic.Dataset plannedAnew(org.apache.spark.sql.classic.Dataset rows) {
-        return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), rows.queryExecution().analyzed());
+        return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), rows.queryExecution().commandExecuted());
     }
 
     /**
@@ -147,7 +147,7 @@ public final class RowLevel {
      * and null if they are the same each time.
      */
     public Object[] computedOnce(org.apache.spark.sql.classic.Dataset rows) {
-        if (constant(rows.queryExecution().analyzed())) return new Object[] {rows, null};
+        if (constant(rows.queryExecution().commandExecuted())) return new Object[] {rows, null};
         org.apache.spark.sql.classic.Dataset once = (org.apache.spark.sql.classic.Dataset) rows.localCheckpoint(true);
         return new Object[] {once, ((LogicalRDD) once.queryExecution().analyzed()).rdd()};
     }
