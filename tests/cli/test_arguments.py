@@ -55,6 +55,12 @@ def test_a_storage_option_is_not_printed() -> None:
     assert "pl4nted" not in str(caught.value)
 
 
+def test_read_options_are_one_in_any_case() -> None:
+    """Spark's are; storage options and names of columns in quotes are not."""
+    with pytest.raises(typer.BadParameter, match="SEP is given more than once"):
+        key_value_pairs(["sep=,", "SEP=;"], "--read-option")
+
+
 @pytest.mark.parametrize("option", ["--set", "--storage-option"])
 def test_a_key_given_twice_is_a_usage_error(option: str) -> None:
     """Else the last one would count, in silence."""

@@ -110,6 +110,14 @@ def test_keys_are_told_apart() -> None:
         assert found.to_pydict() == table.slice(100, 50).to_pydict()
 
 
+def test_keys_with_null_are_never_candidates() -> None:
+    """What lies below a NULL is usually 0 or an empty text, as some keys are."""
+    keys = pa.table({"a": pa.array([None, 0, None, 1]), "b": ["x", "", None, None]})
+    found = key_lookup.KeyLookup(keys, ["a", "b"]).candidates(keys)
+    assert found is not None
+    assert found.to_pylist() == [{"a": 0, "b": ""}]
+
+
 def test_the_groups_of_a_merge_join_the_source_once_between_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

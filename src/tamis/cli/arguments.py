@@ -61,14 +61,17 @@ Place = Annotated[str, typer.Argument(metavar="TABLE", help="The table's folder 
 def key_value_pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """Parse ``KEY=VALUE`` texts to a mapping. Exits with a usage error naming an invalid one, or a key given twice."""
     found: dict[str, str] = {}
+    given = set[str]()
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             secret = option in {"--storage-option", "--source-option"}  # it may be a credential
             shown = "The text" if secret else repr(text)
             raise typer.BadParameter(f"{shown} is not KEY=VALUE.", param_hint=option)
-        if key.strip() in found:
+        spelled = key.strip().lower() if option == "--read-option" else key.strip()  # Spark's options have no case
+        if spelled in given:
             raise typer.BadParameter(f"{key.strip()} is given more than once. Give it one value.", param_hint=option)
+        given.add(spelled)
         found[key.strip()] = value
     return found
 

@@ -93,8 +93,8 @@ def quoting_of_files(paths: Iterable[str], layout: Layout) -> dict[str, Quoting]
             if escapes[job] is None:
                 raise unclear_quotes(
                     path,
-                    "can be read in two ways: a backslash before a quote, or before another one, is a character or "
-                    "escapes it",
+                    "can be read in two ways: it is unclear whether a backslash is an ordinary character or escapes "
+                    "the quote or backslash after it",
                 )
             found[path] = next(kind for kind in kinds if kind.escape == escapes[job])
     return found

@@ -23,7 +23,7 @@ from tamis.spark.executors.partitions import Sizes, pack_tasks
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.jvm_bridge.wire_format import list_items
-from tamis.spark.options.source_options import Use, read_options
+from tamis.spark.options.source_options import Use, read_options, refuse_settings
 from tamis.spark.scan.python_source import python_reader
 from tamis.storage.commit_log import Snapshot, load, version_after
 from tamis.storage.commit_log.vacuum_marker import check_readable
@@ -80,7 +80,9 @@ class ChangeFeedTable:
 
     def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
         """Return a scan builder. A catalog gets only some of the options, so all are checked here."""
-        read_options(self.bridge.dict(options.asCaseSensitiveMap()), {self.use}, by_path=self.by_path)
+        given = self.bridge.dict(options.asCaseSensitiveMap())
+        read_options(given, {self.use}, by_path=self.by_path)
+        refuse_settings(given, "A change feed", "Leave it out.")
         return self.bridge.implement([_READ + "ScanBuilder"], ChangeFeedScan(self))
 
 

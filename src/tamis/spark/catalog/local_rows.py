@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import to_python_spark
-from tamis.spark.options.source_options import Use, read_options
+from tamis.spark.options.source_options import Use, read_options, refuse_settings
 
 _READ = "org.apache.spark.sql.connector.read."
 _CATALOG = "org.apache.spark.sql.connector.catalog."
@@ -56,7 +56,9 @@ class LocalTable:
         return {"provider": "tamis"}
 
     def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
-        read_options(self.bridge.dict(options.asCaseSensitiveMap()), {Use.READ}, by_path=False)
+        given = self.bridge.dict(options.asCaseSensitiveMap())
+        read_options(given, {Use.READ}, by_path=False)
+        refuse_settings(given, "A table of metadata", "Leave it out.")
         return self.bridge.implement([_READ + "ScanBuilder"], LocalScanBuilder(self))
 
 

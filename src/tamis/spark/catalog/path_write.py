@@ -11,6 +11,7 @@ from tamis.core.expr import Expr, conjuncts_of
 from tamis.core.schema.additions import columns_of_data
 from tamis.engine.operations.rows.append import create_with_parts
 from tamis.engine.operations.schema.constraint_definitions import repeat_request
+from tamis.engine.operations.schema.evolve import check_policy
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.catalog.create_table import Definition, data_format, new_head
@@ -28,6 +29,7 @@ from tamis.storage.commit_log.path_checks import check_free
 from tamis.storage.object_store import Store
 from tamis.table import Table
 from tamis.table.scan_request import parse_filter
+from tamis.table.table_definition import checked_columns
 
 _PARTITIONED, _CLUSTERED = "__partition_columns", "__clustering_columns"
 """Options in which Spark passes ``partitionBy`` and ``clusterBy``, as JSON lists of names."""
@@ -110,11 +112,12 @@ class PathWrite:
                 f"The table is clustered by a column that the new rows lack, or has a constraint on it: {error.name}.",
                 "Name columns to cluster by: clusterBy(…), or drop the constraint first.",
             ) from None
+        check_policy(before, head)
         check_own_reads(self._df, self._bridge, table.store, table.snapshot)
         commit_replacement(table.store, table.snapshot, head, self._rows(table.store, head))
 
     def _definition(self, properties: Mapping[str, str], comment: str | None, format_: str) -> Definition:
-        schema = columns_of_data(from_spark(self._df._jdf.schema().json()))
+        schema = checked_columns(columns_of_data(from_spark(self._df._jdf.schema().json())))
         return Definition(schema, self._cluster_by, dict(properties), comment, format_)
 
     def _rows(self, store: Store, head: Head) -> list[Any]:

@@ -21,7 +21,7 @@ from tamis.storage.commit_log import Head, Operation, Snapshot, create, load
 from tamis.storage.commit_log.path_checks import check_free, check_store
 from tamis.storage.commit_log.version_points import parse_version
 from tamis.storage.object_store import Store, open_store
-from tamis.table.table_definition import new_head, with_columns
+from tamis.table.table_definition import checked_columns, new_head, with_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class WriteTarget:
                     name=name,
                     remedy="Leave it out, or select and filter the DataFrame.",
                 )
-        columns = columns_of_data(from_spark(struct_json))
+        columns = checked_columns(columns_of_data(from_spark(struct_json)))
         store = options.store()
         try:
             snapshot = load(store, None if options.read_version is None else parse_version(options.read_version))

@@ -35,9 +35,11 @@ from collections.abc import Iterable, Mapping
 NUL = "\0"
 JAVA_INT = struct.Struct(">i")
 JAVA_LONGS = struct.Struct(">qqq")
-PUSHED_MARK = "tamis.internal.under"
+MARK_PREFIX = "tamis.internal."
+"""How the names of options begin that our rules give a plan."""
+PUSHED_MARK = f"{MARK_PREFIX}under"
 """The option of a relation by which ``Pushed`` tells what is above it."""
-STEADY_MARK = "tamis.internal.steady"
+STEADY_MARK = f"{MARK_PREFIX}steady"
 """The option of a relation by which ``Pushed`` tells that what is above it depends on the partitions of rows."""
 UNREADABLE = "?"
 """What ``ScanBuilders`` sends for filters that Java cannot write as text."""

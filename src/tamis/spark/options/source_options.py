@@ -14,6 +14,7 @@ from typing import Any
 
 from tamis.engine.scan.scan_options import PREFIX, size_of
 from tamis.errors import InvalidInput
+from tamis.spark.jvm_bridge.wire_format import MARK_PREFIX
 from tamis.spark.options.foreign_options import FOREIGN, ON_BY_DEFAULT
 from tamis.storage.object_store.storage_options import NAMES, is_storage_option
 
@@ -273,11 +274,12 @@ def unapplied_point(given: Mapping[str, str]) -> InvalidInput:
     )
 
 
-def refuse_settings(given: Mapping[str, str], what: str) -> None:
+def refuse_settings(given: Mapping[str, str], what: str, remedy: str = "Set it in the session's conf.") -> None:
     """Raise ``InvalidInput`` (``BAD_OPTION``) for a ``tamis.`` option, which ``what`` does not take."""
     for key in given:
-        if key.lower().startswith(PREFIX) and key.lower() not in _KNOWN:
-            raise _bad(key, f"{what} does not take {key}.", "Set it in the session's conf.")
+        name = key.lower()
+        if name.startswith(PREFIX) and name not in _KNOWN and not name.startswith(MARK_PREFIX):
+            raise _bad(key, f"{what} does not take {key}.", remedy)
 
 
 def _value(option: SourceOption, key: str, text: str) -> Any:

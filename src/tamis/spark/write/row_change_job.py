@@ -67,7 +67,7 @@ def planned_change(verb: str, scans: list[Any], options: Options, *, exact: bool
     ``reads_all``: it may depend on any row, beside the scans.
     """
     conjuncts = scans[0].filters.conjuncts if len(scans) == 1 and not reads_all else ()
-    change = RowChange(verb, read_set(conjuncts, options), conjuncts or None, exact=exact)
+    change = RowChange(verb, read_set(conjuncts, options), options, conjuncts or None, exact=exact)
     change.read = sum(len(scan.plan.parts) for scan in scans)
     change.bytes_read = sum(scan.bytes_read for scan in scans)
     return change

@@ -52,7 +52,7 @@ def delete_found(
     found = tracked.found
     doomed = found.parts.where(found.parts.all_match)
     tracked.record_answered(doomed)
-    change = RowChange("delete", read_set(conjuncts, options), conjuncts, exact=True)
+    change = RowChange("delete", read_set(conjuncts, options), options, conjuncts, exact=True)
     change.parameters = {} if change.reads.filter is None else {"filter": change.reads.filter}
     change.gone = {part: rows for part, rows in gone.items() if rows}
     change.whole = doomed.table["part_id"].to_pylist()

@@ -36,19 +36,29 @@ class KeyLookup:
 
     def __init__(self, table: pa.Table, names: list[str]) -> None:
         self._rows = NumberedRows(table)
-        hashes = _table_hashes(table.select(names))
-        self._order: Ints = np.argsort(hashes)
+        keys = table.select(names)
+        hashes, places = _table_hashes(keys), np.flatnonzero(_without_null(keys))
+        self._order: Ints = places[np.argsort(hashes[places])]
         self._hashes: Hashes = hashes[self._order]
 
     def candidates(self, keys: pa.Table) -> pa.RecordBatch | None:
         """Return all rows that have one of ``keys``, and maybe others; None if there are none."""
-        wanted = np.sort(_table_hashes(keys))  # ``np.unique`` takes fifty times as long
+        wanted = np.sort(_table_hashes(keys)[_without_null(keys)])  # ``np.unique`` takes fifty times as long
         wanted = wanted[np.diff(wanted, prepend=~wanted[:1]) != 0]
         first = np.searchsorted(self._hashes, wanted, side="left")
         counts = np.searchsorted(self._hashes, wanted, side="right") - first
         before = np.cumsum(counts) - counts
         places = np.repeat(first - before, counts) + np.arange(counts.sum())
         return self._rows.take(np.sort(self._order[places])) if len(places) else None
+
+
+def _without_null(keys: pa.Table) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which rows have no NULL in their keys; others match nothing."""
+    known = np.ones(len(keys), dtype=np.bool_)
+    for column in keys.columns:
+        if column.null_count:
+            known &= column.is_valid().to_numpy()
+    return known
 
 
 def _table_hashes(keys: pa.Table) -> Hashes:

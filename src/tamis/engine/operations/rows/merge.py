@@ -65,7 +65,9 @@ def merge(
         _check_unique(source, each_once, plan, keys)
     conjuncts = () if plan.clauses_of(BY_SOURCE) else keys.filter()
     found = find_matching(store, snapshot, plan.target, conjuncts, options)
-    change = RowChange("merge" if each_once is None else "upsert", read_set(conjuncts, options), conjuncts or None)
+    change = RowChange(
+        "merge" if each_once is None else "upsert", read_set(conjuncts, options), options, conjuncts or None
+    )
     run = _Run(plan, NumberedRows(source), keys, TrackedRead(found, progress), change)
     change.manifests = list(write_rows(store, snapshot.head, run.rows(), options))
     change.exact = run.seen == sum(len(rows) for rows in change.gone.values())

@@ -20,6 +20,7 @@ from tamis.engine.operations.layout.compaction_candidates import with_age
 from tamis.engine.operations.layout.index_commits import with_index_segments
 from tamis.engine.operations.result import Result
 from tamis.engine.operations.schema.constraint_validation import check_dates, check_rows
+from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
 from tamis.storage.commit_log.checked_parts import add_tested_constraints
@@ -132,7 +133,8 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
         operation_id=new_id(),
         table_id=then.head.table_id,
     )
-    made = commit(store, with_index_segments(store, now.head, proposal))
+    build = Options.resolve(None, None, now.head.properties).index_build
+    made = commit(store, with_index_segments(store, now.head, proposal, build))
     return made, replace(result, version=made.version)
 
 

@@ -32,6 +32,7 @@ class RowChange:
 
     verb: str
     reads: ReadSet
+    options: Options
     conjuncts: Sequence[Expr] | None = None
     exact: bool = False
     """Whether every row that ``reads`` matched goes (``Proposal.exact``)."""
@@ -81,10 +82,8 @@ class RowChange:
             delete_rows=thinned,
             operation_id=new_id(),
         )
-        options = Options.resolve(None, None, snapshot.head.properties)
-        after = commit_indexed(
-            store, snapshot.head, proposal, options.index_build, run, catch_up=options.index_catch_up
-        )
+        build, catch_up = self.options.index_build, self.options.index_catch_up
+        after = commit_indexed(store, snapshot.head, proposal, build, run, catch_up=catch_up)
         return after, replace(result, version=after.version)
 
 

@@ -53,7 +53,7 @@ def update(
     }
     found = find_matching(store, snapshot, schema, conjuncts, options)
     tracked = TrackedRead(found, progress)
-    change = RowChange("update", read_set(conjuncts, options), conjuncts, exact=True)
+    change = RowChange("update", read_set(conjuncts, options), options, conjuncts, exact=True)
     change.parameters = {"columns": ", ".join(values)} | (
         {} if change.reads.filter is None else {"filter": change.reads.filter}
     )
