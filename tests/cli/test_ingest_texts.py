@@ -283,3 +283,28 @@ def test_headers_of_packed_files_are_their_own(spark: Any, run: Run, tmp_path: P
         {"first": "Ada", "last": "Lovelace"},
         {"first": "Grace", "last": "Hopper"},
     ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_columns_of_char_and_varchar(spark: Any, run: Run, tmp_path: Path, ending: str) -> None:
+    """Spark's readers refuse such types; the insert pads and checks the texts."""
+    table, inbox = tmp_path / "t", inbox_of(tmp_path, {})
+    change = tamis.create(table, pa.schema({"id": pa.int64()})).alter()
+    change.add_column("c", "CHAR(3)").add_column("v", "ARRAY<VARCHAR(3)>").add_column("k", "CHAR(2)").commit()
+    part = inbox / "k=x"
+    part.mkdir()
+    if ending == "csv":
+        (part / "a.csv").write_text("id,c\n1,ab\n")
+    elif ending == "json":
+        (part / "a.json").write_text('{"id": 1, "c": "ab"}\n')
+    else:
+        pq.write_table(pa.table({"id": [1], "c": ["ab"]}), part / "a.parquet")
+    done = run("ingest", table, inbox)
+    assert done.code == 0, done.err
+    assert rows_by(table, "id") == [{"id": 1, "c": "ab ", "v": None, "k": "x "}]
+    (part / f"b.{ending}").write_text('{"id": 2, "c": "abcd"}\n' if ending == "json" else "id,c\n2,abcd\n")
+    if ending == "parquet":
+        pq.write_table(pa.table({"id": [2], "c": ["abcd"]}), part / "b.parquet")
+    refused = run("ingest", table, inbox)
+    assert refused.code != 0
+    assert "EXCEED_LIMIT_LENGTH" in refused.err

@@ -118,14 +118,17 @@ class Batch:
 
 
 def table_columns(table: Table) -> dict[str, Any]:
-    """Return the table's columns as nullable Spark fields by lower-case name; the insert checks NOT NULL."""
+    """Return the table's columns as nullable Spark fields by lower-case name; the insert checks NOT NULL.
+
+    CHAR and VARCHAR are STRING, as Spark's readers want it.
+    """
     from pyspark.sql.types import StructField, StructType
 
-    from tamis.spark.jvm_bridge.spark_types import to_spark
+    from tamis.spark.jvm_bridge.spark_types import to_python_spark
 
     schema = table.snapshot.head.schema
     assert schema is not None
-    parsed = StructType.fromJson(json.loads(to_spark(schema)))
+    parsed = StructType.fromJson(json.loads(to_python_spark(schema)))
     return {field.name.lower(): StructField(field.name, field.dataType, True) for field in parsed}
 
 
