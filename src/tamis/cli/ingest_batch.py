@@ -31,6 +31,9 @@ _CHOOSES_FILES = frozenset(
 )
 """Options of Spark's readers by which it leaves out files that it is given, or their folders' columns."""
 
+_DEFAULT = "tamis.default"
+"""The metadata of a Spark field that has a default, as SQL. Spark's readers and its INSERT do not know this name."""
+
 
 def check_read_options(given: Iterable[str]) -> None:
     """Raise ``InvalidInput`` (``BAD_OPTION``) for options that choose files: the log would name those left out, too."""
@@ -120,7 +123,7 @@ class Batch:
 def table_columns(table: Table) -> dict[str, Any]:
     """Return the table's columns as nullable Spark fields by lower-case name; the insert checks NOT NULL.
 
-    CHAR and VARCHAR are STRING, as Spark's readers want it.
+    A field's metadata has its column's default. CHAR and VARCHAR are STRING, as Spark's readers want it.
     """
     from pyspark.sql.types import StructField, StructType
 
@@ -129,7 +132,16 @@ def table_columns(table: Table) -> dict[str, Any]:
     schema = table.snapshot.head.schema
     assert schema is not None
     parsed = StructType.fromJson(json.loads(to_python_spark(schema)))
-    return {field.name.lower(): StructField(field.name, field.dataType, True) for field in parsed}
+    defaults = [{} if column.write_default is None else {_DEFAULT: column.write_default} for column in schema]
+    return {
+        field.name.lower(): StructField(field.name, field.dataType, True, default)
+        for field, default in zip(parsed, defaults, strict=True)
+    }
+
+
+def names_with_default(known: Mapping[str, Any]) -> list[str]:
+    """Return the lower-case names of the columns that have a default."""
+    return [lower for lower, field in known.items() if _DEFAULT in field.metadata]
 
 
 def check_known(names: Iterable[str], known: Mapping[str, Any]) -> None:
@@ -149,12 +161,13 @@ def unknown_column(name: str) -> SchemaMismatch:
 
 
 def with_missing(df: Any, known: Mapping[str, Any]) -> Any:
-    """Add the table's missing columns to ``df`` as NULL."""
+    """Add the table's missing columns to ``df``, with their defaults or else NULL."""
     from pyspark.sql import functions as f
 
     there = {name.lower() for name in df.columns}
+    missing = [field for lower, field in known.items() if lower not in there]
     return df.withColumns(
-        {field.name: f.lit(None).cast(field.dataType) for lower, field in known.items() if lower not in there}
+        {field.name: f.expr(f"({field.metadata.get(_DEFAULT, 'NULL')})").cast(field.dataType) for field in missing}
     )
 
 

@@ -56,7 +56,7 @@ def first_csv(spark: Any, batch: Batch) -> Any:
 
 
 def load_csv(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
-    """Return the rows under the columns of ``known``; a column that a file's header lacks is NULL there.
+    """Return the rows under the columns of ``known``; one that a file's header lacks has its default there, or NULL.
 
     Raises ``SchemaMismatch`` (``UNKNOWN_COLUMN``) for a header that names another column.
     """

@@ -13,6 +13,7 @@ from typing import Any
 
 from tamis.cli.ingest_batch import Batch, inferred_schema, union_by_name, unknown_column
 from tamis.cli.ingest_checks import check_json_lines, check_times
+from tamis.cli.ingest_defaults import json_by_missing, with_defaults
 from tamis.core.types.identifiers import backquote
 from tamis.errors import SchemaMismatch
 from tamis.spark.jvm_bridge.python_sessions import python_session
@@ -39,14 +40,20 @@ def first_json(spark: Any, batch: Batch) -> Any:
 
 
 def load_json(spark: Any, batch: Batch, known: Mapping[str, Any]) -> Any:
-    """Return the rows under the columns of ``known``; what files lack is NULL, at any depth.
+    """Return the rows under the columns of ``known``. What records lack is NULL, at any depth.
+
+    A column whose key no record of a file has gets its default in this file's rows.
 
     Raises ``SchemaMismatch``: ``UNKNOWN_COLUMN`` for a key that the table lacks, ``AMBIGUOUS_COLUMN`` for one
     that a file spells in two ways.
     """
     check_json_lines(spark, batch)
-    groups = _groups(spark, batch, known)
-    return union_by_name([_load(spark, part, known, names) for part, names in groups])
+    parts = []
+    for group, names in _groups(spark, batch, known):
+        keys = {path[0]: name for path, name in names.items() if len(path) == 1}
+        for part, lacking in json_by_missing(spark, group, known, keys):
+            parts.append(with_defaults(_load(spark, part, known, names), lacking, known))
+    return union_by_name(parts)
 
 
 def _load(spark: Any, batch: Batch, known: Mapping[str, Any], names: Spellings) -> Any:
