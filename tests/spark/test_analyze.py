@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 from tests.spark.conftest import Lake
 
 import tamis
@@ -53,3 +55,20 @@ def test_a_file_that_changed_is_named(lake: Lake) -> None:
     assert table.explain("n = 1000").parts.total == 2
     changed.unlink()
     assert [row["operation"] for row in table.history().to_pylist()] == ["analyze", "adopt"]
+
+
+def test_a_filter_is_read_in_the_time_zone_of_the_session(lake: Lake) -> None:
+    """Midnight in Los Angeles is 07:00 in UTC, in July."""
+    source = lake.folder.parent / "source"
+    source.mkdir()
+    for hour in (6, 7):
+        rows = pa.table({"at": pa.array([datetime(2026, 7, 1, hour, tzinfo=UTC)], pa.timestamp("us", "UTC"))})
+        pq.write_table(rows, source / f"{hour}.parquet")
+    lake.sql(f"CALL lake.system.adopt('{source}', 'db.t')").collect()
+    before = lake.spark.conf.get("spark.sql.session.timeZone")
+    lake.spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    try:
+        (done,) = lake.sql("CALL lake.system.analyze('db.t', \"at >= '2026-07-01'\")").collect()
+    finally:
+        lake.spark.conf.set("spark.sql.session.timeZone", before)
+    assert done["parts"] == 1

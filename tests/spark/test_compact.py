@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,6 +24,16 @@ def fill(lake: Any, name: str, cluster: str = "") -> None:
 
 def rows(lake: Any, name: str) -> list[tuple[Any, ...]]:
     return sorted(lake.rows(f"SELECT id, user, to_json(body), tags, at FROM lake.db.{name}"), key=repr)
+
+
+@pytest.fixture
+def session(lake: Lake) -> Iterator[Lake]:
+    """The catalog in a session whose settings the test may change."""
+    before = lake.spark.conf.get("spark.sql.session.timeZone")
+    yield lake
+    lake.spark.conf.set("spark.sql.session.timeZone", before)
+    for name in ("spark.sql.ansi.enabled", "tamis.write.part_bytes", "tamis.stats.keep"):
+        lake.spark.conf.unset(name)
 
 
 @pytest.mark.parametrize(
@@ -120,3 +131,38 @@ def test_a_call_lists_changes_of_texts_with_lengths(lake: Lake) -> None:
     lake.sql("INSERT INTO lake.db.t VALUES (1, 'a', struct('b'))")
     call = "CALL lake.system.changes(table => 'db.t', from_version => 0)"
     assert [tuple(row)[:3] for row in lake.sql(call).collect()] == [(1, "a   ", ("b",))]
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "PST"])
+def test_a_filter_is_read_in_the_time_zone_of_the_session(session: Lake, zone: str) -> None:
+    """Midnight in Los Angeles is 07:00 in UTC, in July."""
+    session.sql("CREATE TABLE lake.db.t (at TIMESTAMP) USING tamis")
+    for time in ("06:00", "06:30", "07:00", "07:30"):
+        session.sql(f"INSERT INTO lake.db.t VALUES (TIMESTAMP '2026-07-01 {time}:00Z')")
+    session.spark.conf.set("spark.sql.session.timeZone", zone)
+    for filter_ in ("at >= \\'2026-07-01\\'", "at >= TIMESTAMP \\'2026-07-01 00:00:00\\'"):
+        (planned,) = session.sql(f"CALL lake.system.compact('db.t', '{filter_}', dry_run => true)").collect()
+        assert planned["parts"] == 2, filter_
+    (done,) = session.sql("OPTIMIZE lake.db.t WHERE at >= '2026-07-01'").collect()
+    assert (done["parts_removed"], done["parts_added"]) == (2, 1)
+
+
+def test_a_filter_is_read_in_the_ansi_mode_of_the_session(session: Lake) -> None:
+    session.sql("CREATE TABLE lake.db.t (n INT, s STRING) USING tamis")
+    for n in range(4):
+        session.sql(f"INSERT INTO lake.db.t VALUES ({n}, '{n}')")
+    session.spark.conf.set("spark.sql.ansi.enabled", "false")
+    (done,) = session.sql("OPTIMIZE lake.db.t WHERE n < 2 AND CAST('2x' AS INT) IS NOT NULL").collect()
+    assert done["parts_removed"] == 0, "a text that is no number is NULL"
+
+
+def test_settings_of_the_session_override_properties_of_the_table(session: Lake) -> None:
+    """A part as large as the target is not small, so nothing is merged."""
+    session.sql("CREATE TABLE lake.db.t (id BIGINT) USING tamis TBLPROPERTIES ('tamis.write.part_bytes' = '1MB')")
+    for n in range(4):
+        session.sql(f"INSERT INTO lake.db.t VALUES ({n})")
+    session.spark.conf.set("tamis.stats.keep", "a_column_of_another_table")
+    session.spark.conf.set("tamis.write.part_bytes", "1")
+    assert session.sql("OPTIMIZE lake.db.t").collect()[0]["parts_removed"] == 0
+    session.spark.conf.unset("tamis.write.part_bytes")
+    assert session.sql("OPTIMIZE lake.db.t").collect()[0]["parts_removed"] == 4

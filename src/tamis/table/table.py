@@ -395,6 +395,5 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
                 remedy="Open it without version and timestamp to write.",
             )
 
-    @staticmethod
-    def _options(head: Head) -> Options:
+    def _options(self, head: Head) -> Options:
         return Options.resolve(None, None, head.properties)

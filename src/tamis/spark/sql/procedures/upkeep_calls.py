@@ -9,8 +9,21 @@ import pyarrow as pa
 
 from tamis.core.types.identifiers import split_list
 from tamis.engine.operations import CompactionPlan
+from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
-from tamis.spark.sql.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, named_table, row_filter
+from tamis.spark.sql.procedure import (
+    FILTER,
+    ROW_FILTER,
+    TABLE,
+    Parameter,
+    Procedure,
+    named_table,
+    opened_table,
+    row_filter,
+)
+from tamis.spark.write.session_frames import write_switches
+from tamis.storage.commit_log import Head
+from tamis.table import Table
 
 _GROUP = pa.schema(
     [
@@ -21,9 +34,20 @@ _GROUP = pa.schema(
 )
 
 
+class _SessionTable(Table):
+    """The table that the argument ``table`` names, under the settings of the calling session, as for an INSERT."""
+
+    def __init__(self, catalog: Any, arguments: dict[str, Any]) -> None:
+        super().__init__(*opened_table(catalog, arguments))
+        self._bridge = catalog.bridge
+
+    def _options(self, head: Head) -> Options:
+        return write_switches(self._bridge.active_session(), self._bridge, {}, head)
+
+
 def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     names = split_list(arguments["cluster_by"] or "")
-    found = named_table(catalog, arguments).compact(
+    found = _SessionTable(catalog, arguments).compact(
         row_filter(arguments),
         max_bytes=arguments["max_bytes"],
         max_seconds=arguments["max_seconds"],
@@ -42,7 +66,7 @@ def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 
 def _analyze(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    done = named_table(catalog, arguments).analyze(
+    done = _SessionTable(catalog, arguments).analyze(
         row_filter(arguments),
         max_bytes=arguments["max_bytes"],
         max_seconds=arguments["max_seconds"],
